@@ -1,14 +1,14 @@
-//! What an operator should know about a store.
+//! Advice to the operator of a store.
 
-/// Something about a store's own settings that matters to those who keep data in it.
+/// Something about a store's own settings that matters to users that keep data in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Advice {
     /// How much it matters.
     pub weight: Weight,
-    /// What it is about.
+    /// Its topic.
     pub topic: Topic,
-    /// What it is, and what to do about it.
+    /// The finding, and what to do about it.
     pub text: String,
 }
 
@@ -24,7 +24,7 @@ pub enum Weight {
     Warning,
 }
 
-/// What a piece of advice is about.
+/// The topic of a piece of advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Topic {

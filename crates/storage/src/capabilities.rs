@@ -1,4 +1,4 @@
-//! What a store guarantees, known when it is opened.
+//! The guarantees of a store, known when it is opened.
 
 /// How object keys that contain names chosen by people are spelt in this store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,7 +30,7 @@ pub struct Capabilities {
     /// bytes that come back bring their condition back, and the versions in a list are coarser than those of a
     /// read.
     pub exact_versions: bool,
-    /// Of an object that is not there, those who may not list are told that they may not read it.
+    /// Of an object that is not there, clients that may not list are told that they may not read it.
     pub hides_missing: bool,
     /// User metadata and content types are kept.
     pub user_metadata: bool,

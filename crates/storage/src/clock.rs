@@ -47,7 +47,7 @@ impl Clock for SystemClock {
         if tokio::runtime::Handle::try_current().is_ok() {
             return Box::pin(tokio::time::sleep(duration));
         }
-        // Nobody here drives tokio's timers.
+        // No runtime drives tokio's timers here.
         let (done, waiting) = futures::channel::oneshot::channel::<()>();
         std::thread::spawn(move || {
             std::thread::sleep(duration);

@@ -73,11 +73,11 @@ pub enum StorageError {
     /// The store does not let us.
     #[error("no permission to {action} {target}: check its owner, mode or credentials")]
     PermissionDenied {
-        /// What was attempted: `read`, `write`, …
+        /// The action that was attempted: `read`, `write`, …
         action: &'static str,
         /// The object or directory.
         target: String,
-        /// What the store said.
+        /// The error of the store.
         source: BoxError,
     },
     /// The store cannot do this.
@@ -93,7 +93,7 @@ pub enum StorageError {
     NoSpace {
         /// The object or directory.
         target: String,
-        /// What the store said.
+        /// The error of the store.
         source: BoxError,
     },
     /// Something stands under the key that is not an object: a directory, a FIFO, a device, a symbolic link.
@@ -101,7 +101,7 @@ pub enum StorageError {
     NotAnObject {
         /// The place.
         target: String,
-        /// What is there: `a directory`, …
+        /// Its kind: `a directory`, …
         found: &'static str,
     },
     /// The store holds something whose name is no key, or that is no object. Only [`Storage::list`] yields this; the list
@@ -125,9 +125,9 @@ pub enum StorageError {
     Misconfigured {
         /// The store, or the object that was asked for.
         target: String,
-        /// What to change.
+        /// The setting to change.
         setting: &'static str,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// The store asked to be left alone for longer than the caller waits.
@@ -135,31 +135,31 @@ pub enum StorageError {
         "{action} of {target} was put off by the store again and again: it is overloaded, or its limits are low"
     )]
     Throttled {
-        /// What was attempted.
+        /// The action that was attempted.
         action: &'static str,
         /// The object or store.
         target: String,
-        /// What the store said.
+        /// The error of the store.
         source: BoxError,
     },
     /// The request may succeed when repeated.
     #[error("{action} of {target} failed for now")]
     Unavailable {
-        /// What was attempted.
+        /// The action that was attempted.
         action: &'static str,
         /// The object, directory or store.
         target: String,
-        /// What the store said.
+        /// The error of the store.
         source: BoxError,
     },
     /// Anything else the store said; repeating the request will not help.
     #[error("{action} of {target} failed")]
     Failed {
-        /// What was attempted.
+        /// The action that was attempted.
         action: &'static str,
         /// The object, directory or store.
         target: String,
-        /// What the store said.
+        /// The error of the store.
         source: BoxError,
     },
 }

@@ -43,7 +43,7 @@ impl Listed {
     }
 }
 
-/// What callers enjoy; every [`Storage`] has it.
+/// Conveniences for callers; every [`Storage`] has it.
 #[async_trait]
 pub trait StorageExt: Storage {
     /// Reads a whole object.
@@ -197,7 +197,7 @@ pub trait StorageExt: Storage {
         items.scan(false, until_failed).boxed()
     }
 
-    /// Returns why writers do not exclude each other here, if the store says so: what to tell those whose commit is
+    /// Returns why writers do not exclude each other here, if the store says so: a text for callers whose commit is
     /// refused for want of [`Capabilities::safe_commits`](crate::Capabilities::safe_commits).
     async fn why_unsafe(&self) -> Option<String> {
         let advice = self.advice().await.unwrap_or_default();

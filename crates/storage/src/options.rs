@@ -40,7 +40,7 @@ impl ListOptions {
         self
     }
 
-    /// Returns the options for a list whose versions nobody will use.
+    /// Returns the options for a list of which the caller uses no versions.
     #[must_use]
     pub fn without_versions(mut self) -> Self {
         self.without_versions = true;
@@ -79,7 +79,7 @@ impl From<Key> for Deletion {
     }
 }
 
-/// What became of one [`Deletion`]. An error, in contrast, means that nothing was deleted.
+/// The outcome of one [`Deletion`]. An error, in contrast, means that nothing was deleted.
 #[derive(Debug)]
 #[must_use = "a delete may have been refused, or its outcome may be unknown"]
 pub enum DeleteOutcome {

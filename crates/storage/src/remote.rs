@@ -193,7 +193,7 @@ struct Handle {
     permits: Arc<Semaphore>,
     /// Of writes whose bytes come while they are sent.
     stream_permits: Semaphore,
-    /// Whether the store honours conditions, once somebody had to know.
+    /// Whether the store honours conditions, once a caller had to know.
     honours: OnceCell<()>,
 }
 
@@ -275,7 +275,7 @@ impl Handle {
     }
 }
 
-/// The error of a task that has come to no end. A panic goes on in who waits.
+/// The error of a task that has come to no end. A panic goes on in the task that waits.
 fn task_ended(ended: JoinError, action: &'static str, target: &str) -> StorageError {
     match ended.try_into_panic() {
         Ok(panic) => std::panic::resume_unwind(panic),

@@ -34,7 +34,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What a conditional read compares the stored object with.
+/// The reference that a conditional read compares the stored object with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// A token that this backend returned.

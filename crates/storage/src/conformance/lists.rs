@@ -179,7 +179,7 @@ pub(super) async fn list_without_versions_says_the_rest(t: Trial) {
             (&without.key, without.size, without.last_modified),
             (&with.key, with.size, with.last_modified)
         );
-        // A version that nobody should use is either right or never true.
+        // A version that the caller should not use is either right or never true.
         let exact =
             t.store.capabilities().conditional_delete && t.store.capabilities().exact_versions;
         if exact && without.version != with.version {

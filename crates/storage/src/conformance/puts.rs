@@ -164,7 +164,7 @@ pub(super) async fn a_state_never_comes_back(t: Trial) {
             "A, B, A: the bytes are back, the state is not"
         );
         if !t.store.capabilities().exact_versions {
-            // The store compares contents; that it is another state is seen by who looks.
+            // The store compares contents; a reader that looks sees that it is another state.
             let options = GetOptions::default().with_if_match(first);
             let read = t.get("a/b", options).await;
             assert!(

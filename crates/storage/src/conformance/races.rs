@@ -1,4 +1,4 @@
-//! What holds when many do it at once.
+//! The promises that hold when many clients act at once.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

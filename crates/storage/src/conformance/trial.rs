@@ -1,4 +1,4 @@
-//! What a case gets, and the few words in which the cases speak.
+//! The environment of a case, and the few words in which the cases speak.
 
 use std::sync::Arc;
 

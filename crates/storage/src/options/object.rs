@@ -1,4 +1,4 @@
-//! What a read answers with, and what is known of an object.
+//! The answer to a read, and the metadata of an object.
 
 use std::ops::Range;
 use std::time::SystemTime;
@@ -9,7 +9,7 @@ use futures::stream::BoxStream;
 
 use crate::{Key, StorageError, Version};
 
-/// What is known of a stored object without reading it.
+/// The facts about a stored object that are known without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectMeta {
     /// The object's key.
@@ -48,7 +48,7 @@ impl Object {
         let bytes = match self.body {
             Body::Bytes(bytes) => bytes,
             Body::Stream(mut stream) => {
-                // What the store claims is not believed before it is there.
+                // The length that the store claims is not believed before the bytes are there.
                 let claimed = usize::try_from(expected).unwrap_or(usize::MAX);
                 let mut buffer = Vec::with_capacity(claimed.min(FIRST_ALLOCATION));
                 while let Some(part) = stream.try_next().await? {

@@ -1,4 +1,4 @@
-//! What is asked of a read.
+//! Options of reads.
 
 use std::ops::Range;
 use std::time::SystemTime;

@@ -1,4 +1,4 @@
-//! What is asked of puts and copies, and what becomes of them.
+//! Options of puts and copies, and their outcomes.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -74,7 +74,7 @@ impl<B: Into<Bytes>> From<B> for Payload {
     }
 }
 
-/// What must hold for a put to take effect.
+/// The condition for a put to take effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PutMode {
     /// Nothing: the object is created or replaced.
@@ -86,7 +86,7 @@ pub enum PutMode {
     Update(Version),
 }
 
-/// What kind of object is written; selects storage class, tags and durability in the backend.
+/// The kind of object that is written; selects storage class, tags and durability in the backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ObjectClass {
     /// Small objects that a repository cannot do without.
@@ -101,7 +101,7 @@ pub enum ObjectClass {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct PutOptions {
-    /// What must hold for the put to take effect.
+    /// The condition for the put to take effect.
     pub mode: PutMode,
     /// The kind of object.
     pub class: ObjectClass,
@@ -148,7 +148,7 @@ impl From<PutMode> for PutOptions {
     }
 }
 
-/// What became of a put or a copy. An error, in contrast, means that nothing was written.
+/// The outcome of a put or a copy. An error, in contrast, means that nothing was written.
 #[derive(Debug)]
 #[must_use = "a write may have been refused, or its outcome may be unknown"]
 pub enum PutOutcome {
@@ -186,7 +186,7 @@ impl PutOutcome {
 pub struct CopyOptions {
     /// Copy only this state of the source; another one makes the copy [`PutOutcome::Refused`].
     pub source_version: Option<Version>,
-    /// What must hold at the destination.
+    /// The condition at the destination.
     pub mode: PutMode,
 }
 

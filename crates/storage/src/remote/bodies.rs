@@ -18,7 +18,7 @@ use crate::{Body, GetOptions, GetRange, Key, Object, ObjectMeta, StorageError};
 pub(super) struct Reading {
     handle: Arc<Handle>,
     meta: ObjectMeta,
-    /// What is still to come, half open.
+    /// The bytes that are still to come, half open.
     rest: Range<u64>,
     /// All that was to come.
     whole: Range<u64>,

@@ -81,7 +81,7 @@ async fn delete_several(handle: &Handle, deletions: Vec<Deletion>) -> Vec<Answer
         let work = handle.remote.delete_keys(&wanted);
         let last = match handle.attempt("delete", &target, 0, work).await {
             Ok(answered) => {
-                // Whoever says nothing about a key may have deleted it.
+                // A store that says nothing about a key may have deleted it.
                 let silent = || super::retry::silent_about(&target);
                 let mut last = (answered.len() < open.len()).then(silent);
                 for (at, answer) in open.iter().zip(answered) {
@@ -120,7 +120,7 @@ async fn delete_several(handle: &Handle, deletions: Vec<Deletion>) -> Vec<Answer
     keys.into_iter().zip(answers).collect()
 }
 
-/// What was said of all of them, of one.
+/// The fault of all keys, as the error of one.
 fn of_one(fault: &Fault, key: &Key) -> StorageError {
     let (action, target) = ("delete", key.to_string());
     let source = || fault.to_string().into();

@@ -114,7 +114,7 @@ impl Pages {
 
     /// Reads the list to its end, beginning with the first page if that is here, and sorts it.
     async fn all_sorted(mut self, begun: Option<Vec<Entry>>) -> Result<Option<Part>, StorageError> {
-        // What lies behind a key by another order is not what lies behind it by ours: it is asked for anew.
+        // The keys behind a key by another order are not those behind it by ours: the page is asked for anew.
         let after = self.options.start_after.take();
         let mut page = begun.filter(|_| after.is_none());
         if page.is_none() {

@@ -20,12 +20,12 @@ pub(super) async fn check(handle: &Handle) -> Result<(), StorageError> {
     tried.copied()
 }
 
-/// What a try has shown.
+/// The result of a try.
 enum Verdict {
     Honoured,
     /// The condition that was not.
     Ignored(&'static str),
-    /// An answer was lost, or somebody was in the way.
+    /// An answer was lost, or another client was in the way.
     Unclear,
 }
 
@@ -49,7 +49,7 @@ async fn attempt(handle: &Handle) -> Result<(), StorageError> {
     })
 }
 
-/// Writes an object that nobody else knows of, and deletes it.
+/// Writes an object that no other client knows of, and deletes it.
 async fn try_once(handle: &Handle) -> Result<Verdict, StorageError> {
     let key = Key::parse(&format!("{FOLDER}/{}", handle.retries.draw_id()))?;
     let verdict = conditions_hold(handle, &key).await;

@@ -36,7 +36,7 @@ pub(super) async fn get(
     loop {
         match get_once(handle, key, &options, first).await {
             // Taken up where it broke off, it was another object. Nothing of the first one was handed out. The pause
-            // lets whoever replaces it come to an end.
+            // lets the client that replaces it come to an end.
             Err(StorageError::PreconditionFailed { .. })
                 if options.if_match.is_none() && options.if_unmodified_since.is_none() =>
             {
@@ -112,8 +112,8 @@ fn ahead_within(most: Option<u64>, length: u64, reading: Reading) -> Bodies {
     }
 }
 
-/// Reads a body whether or not anybody asks for its bytes, which are kept: its request, and the permit of that, must
-/// not wait for a reader who may be waiting for a permit.
+/// Reads a body whether or not its reader asks for its bytes, which are kept: its request, and the permit of that, must
+/// not wait for a reader that may be waiting for a permit.
 fn on_its_own(reading: Reading) -> Bodies {
     let (sender, receiver) = mpsc::unbounded_channel();
     let task = Task(tokio::spawn(async move {
@@ -130,7 +130,7 @@ fn on_its_own(reading: Reading) -> Bodies {
     .boxed()
 }
 
-/// A task that ends when nobody waits for it any more.
+/// A task that ends when no caller waits for it any more.
 struct Task<T>(JoinHandle<T>);
 
 impl<T> Drop for Task<T> {

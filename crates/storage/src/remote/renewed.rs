@@ -13,7 +13,7 @@ use crate::{BoxError, Clock};
 /// A key is renewed so long before it expires.
 const EARLY: Duration = Duration::from_secs(300);
 
-/// Something that proves to a store who asks.
+/// Something that proves the identity of the client to a store.
 pub trait Secret: Clone + Send + Sync + 'static {
     /// Returns when it ceases to be good.
     fn expires(&self) -> Option<SystemTime>;
@@ -77,17 +77,17 @@ impl<S: Secret> Renewed<S> {
     /// Says that the store did not take the key of that name: the next request fetches another, once. Of a key that has
     /// been replaced meanwhile, nothing is learnt.
     pub fn refused(&self, generation: u64) {
-        // Who asked before there was any was sent with the first.
+        // A request that was sent before there was any key was sent with the first.
         let generation = generation.max(1);
         if self.generation() == generation {
             self.refused.store(generation, Ordering::SeqCst);
         }
     }
 
-    /// Returns a key that is good, as far as anybody here knows.
+    /// Returns a key that is good, as far as is known here.
     ///
     /// # Errors
-    /// There is none: whoever hands them out fails, or has only the one that the store has refused. How long it may
+    /// There is none: the source of keys fails, or has only the one that the store has refused. How long it may
     /// take is the caller's business: one that drops this future lets the next one ask.
     pub async fn get(&self) -> Result<S, NoSecret> {
         let mut held = self.held.lock().await;
@@ -274,7 +274,7 @@ mod tests {
         clock.advance(Duration::from_secs(3300));
         assert_eq!(shown(&keys).await, "SECRET-1");
         keys.refused(old);
-        // Whoever hands them out would give the same one again.
+        // The source of keys would give the same one again.
         fetched.store(1, Ordering::SeqCst);
         assert_eq!(shown(&keys).await, "SECRET-1");
         assert_eq!(fetched.load(Ordering::SeqCst), 1, "nobody was asked");

@@ -1,4 +1,4 @@
-//! What one request asks and answers, before anybody thinks of trying again.
+//! A single request and its answer, before anything is tried again.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::options::{
 };
 use crate::{Condition, DeleteOutcome, StorageError, UnreadableName, Version};
 
-/// What an attempt that failed may have done.
+/// The possible effect of an attempt that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FaultKind {
@@ -17,12 +17,12 @@ pub enum FaultKind {
     Throttled,
     /// Nothing was done, and the same request may succeed: 409, credentials that have to be renewed.
     NotDone,
-    /// Nothing was done, since there was no connection: nobody listens, or the host has no address. Of a store
+    /// Nothing was done, since there was no connection: no server listens, or the host has no address. Of a store
     /// that has never answered it is believed sooner than of one that has.
     Unreachable,
-    /// Nobody knows what was done: the connection broke or went silent, 408, and what begins with a 5, but for 501.
+    /// The effect is unknown: the connection broke or went silent, 408, and what begins with a 5, but for 501.
     InDoubt,
-    /// What the request builds on is not there any more: an earlier attempt may have used it up. An upload that
+    /// The state that the request builds on is not there any more: an earlier attempt may have used it up. An upload that
     /// was finished, or has to begin again.
     Vanished,
     /// Nothing was done, and the same request will not succeed.
@@ -32,9 +32,9 @@ pub enum FaultKind {
 /// Why an attempt got no answer.
 #[derive(Debug)]
 pub struct Fault {
-    /// What it may have done.
+    /// Its possible effect.
     pub kind: FaultKind,
-    /// What the caller is told when it is not tried again.
+    /// The error for the caller when it is not tried again.
     pub error: StorageError,
 }
 
@@ -50,7 +50,7 @@ impl Fault {
         match status {
             0..=399 => None,
             429 => Some(FaultKind::Throttled),
-            // Somebody else's conditional write was under way: nothing was decided.
+            // Another client's conditional write was under way: nothing was decided.
             409 => Some(FaultKind::NotDone),
             501 => Some(FaultKind::Final),
             // Any of these may come from something in between, which had handed the request on: also a 503, unless
@@ -82,7 +82,7 @@ impl std::error::Error for Fault {
 /// A write as it is sent, the same in every attempt.
 #[derive(Clone, Debug)]
 pub struct WriteRequest {
-    /// What must hold.
+    /// The condition.
     pub mode: PutMode,
     /// The kind of object.
     pub class: ObjectClass,
@@ -107,7 +107,7 @@ impl WriteRequest {
     }
 }
 
-/// What a store said to a write.
+/// The answer of a store to a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// It is stored.
@@ -189,10 +189,10 @@ pub struct Part {
     pub tag: String,
 }
 
-/// What became of a deletion in one attempt.
+/// The outcome of a deletion in one attempt.
 pub type Deleted = Result<DeleteOutcome, Fault>;
 
-/// What a store takes at most, and what it wants at least.
+/// The limits of a store: what it takes at most, and what it wants at least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {

@@ -184,7 +184,7 @@ impl Retries {
     }
 }
 
-/// The fault of a request that nobody answered: what it did is not known.
+/// The fault of a request that the store did not answer: its effect is unknown.
 pub(super) fn silent(action: &'static str, target: &str, limit: Duration) -> Fault {
     let error = StorageError::Unavailable {
         action,

@@ -76,7 +76,7 @@ impl RetrySettings {
     }
 }
 
-/// What a store behind a network needs to know from its user.
+/// The settings that a store behind a network needs from its user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RemoteSettings {

@@ -9,7 +9,7 @@ use crate::{BoxError, Key, StorageError};
 /// Where a request went: what backends make their errors of.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
-    /// What was done, a verb.
+    /// The action, a verb.
     pub action: &'static str,
     /// How errors name the store.
     pub store: &'a str,
@@ -37,7 +37,7 @@ impl Target<'_> {
         self.misconfigured("credentials", "the store does not accept the credentials")
     }
 
-    /// Returns the error of something that whoever asks may not do.
+    /// Returns the error of an action that the client is not permitted.
     pub fn denied(&self, source: BoxError) -> StorageError {
         StorageError::PermissionDenied {
             action: self.action,
@@ -88,7 +88,7 @@ impl Target<'_> {
 /// The longest text of a cause that is kept: some end with the whole answer of a server.
 const LONGEST: usize = 600;
 
-/// What a client said, as text alone: the `Debug` of its own error may show a whole request.
+/// The message of a client, as text alone: the `Debug` of its own error may show a whole request.
 #[derive(Debug)]
 pub struct Cause(String);
 

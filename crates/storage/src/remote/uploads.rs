@@ -46,7 +46,7 @@ pub(super) async fn put(
         }
         Payload::Stream { size, stream } => (size, stream),
     };
-    // What is small is written at once, whether or not its size was known.
+    // A small payload is written at once, whether or not its size was known.
     let mut head = BytesMut::new();
     let ended = loop {
         if head.len() as u64 > threshold {
@@ -192,7 +192,7 @@ async fn in_parts(
             return Err(unfinished);
         }
     };
-    // From here on it may become an object at any moment, also when nobody waits for that any more.
+    // From here on it may become an object at any moment, also when no caller waits for that any more.
     guard.upload = None;
     let mut progress = Progress::new(handle);
     loop {
@@ -253,7 +253,7 @@ async fn put_parts(
         .await
 }
 
-/// Begins an upload. Each attempt is a task of its own: an upload that begins when nobody waits for it any more is
+/// Begins an upload. Each attempt is a task of its own: an upload that begins when no caller waits for it any more is
 /// thrown away.
 async fn begin(
     handle: &Arc<Handle>,
@@ -288,7 +288,7 @@ async fn begin(
     }
 }
 
-/// An upload that is thrown away if nobody finishes it.
+/// An upload that is thrown away if it is not finished.
 struct Abandoned {
     handle: Arc<Handle>,
     key: Key,

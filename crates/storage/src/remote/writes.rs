@@ -27,7 +27,7 @@ use crate::{
 pub(super) struct Progress<'a> {
     handle: &'a Handle,
     call: Call<'a>,
-    /// What left an attempt in doubt.
+    /// The error that left an attempt in doubt.
     doubt: Option<StorageError>,
 }
 
@@ -48,7 +48,7 @@ pub(super) async fn only_once(
     }
 }
 
-/// What follows an attempt.
+/// The step after an attempt.
 pub(super) enum Next {
     Again,
     Ended(Result<PutOutcome, StorageError>),

@@ -53,7 +53,7 @@ impl Tally {
     }
 }
 
-/// What was counted, in all and by the first segment of the key (`chunks`, `refs`, …; empty for a walk
+/// The counts, in all and by the first segment of the key (`chunks`, `refs`, …; empty for a walk
 /// over all keys).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {

@@ -170,7 +170,7 @@ impl FaultyStorage {
     }
 
     /// Lets all late writes reach the store, in the order in which they were asked for, also if the store
-    /// has stopped meanwhile: what is on its way arrives, whoever sent it.
+    /// has stopped meanwhile: a write that is on its way arrives, whichever client sent it.
     pub async fn deliver_pending(&self) -> Vec<Delivered> {
         let pending = std::mem::take(&mut self.lock().pending);
         self.deliver(pending).await
@@ -183,7 +183,7 @@ impl FaultyStorage {
     }
 
     /// Runs `work` until it is done, or until an operation hangs ([`Decision::Cancel`]): then drops it there
-    /// and returns `None`, like a caller who lost patience.
+    /// and returns `None`, like a caller that lost patience.
     pub async fn run_until_hung<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut hung = self.hung.subscribe();
         let before = *hung.borrow_and_update();

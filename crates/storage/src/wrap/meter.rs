@@ -1,4 +1,4 @@
-//! What a piece of work costs: requests, bytes, and rounds.
+//! The costs of a piece of work: requests, bytes, and rounds.
 //!
 //! A *round* is one link in a chain of dependent requests: ten reads at once are one round, two reads of
 //! which the second needs the answer of the first are two. Latency to the store times rounds is what a user
@@ -35,7 +35,7 @@ use crate::Storage;
 /// The virtual distance to the store. Long, so that the few milliseconds other code may wait do not count.
 const ROUND: Duration = Duration::from_secs(1);
 
-/// What a piece of work cost.
+/// The costs of a piece of work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// The length of the longest chain of dependent requests.

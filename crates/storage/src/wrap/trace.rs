@@ -34,7 +34,7 @@ impl TracingStorage {
 
 impl fmt::Display for TracingStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What watches a store changes nothing about it, and its name stands in messages for people.
+        // A wrapper that watches a store changes nothing about it, and the store's name stands in messages for people.
         self.inner.fmt(f)
     }
 }

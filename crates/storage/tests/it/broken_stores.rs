@@ -258,7 +258,7 @@ async fn bodies_truncated_below_are_never_shorter_data() {
     }
 }
 
-/// What the layer makes good is no flaw any more.
+/// A flaw that the layer makes good is none any more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_layer_makes_good_what_it_can() {
     for flaw in [
@@ -347,7 +347,7 @@ async fn f96_the_limits_of_a_store_decide_how_many_parts_there_are() {
             assert_eq!(storage.head(&at).await.expect("there").size, size as u64);
         }
     }
-    // Of an unknown size nobody can tell beforehand: an error, and nothing is left.
+    // Whether a stream of unknown size fits cannot be told beforehand: an error, and nothing is left.
     let put = storage.put(&at, payload(30 << 20, false), PutMode::Overwrite.into());
     let put = put.await;
     assert!(

@@ -59,7 +59,7 @@ async fn every_promise_holds() {
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
-/// What is written and replaced at once, while its answer is lost, is in doubt: these cases do not allow for it.
+/// A write whose object is replaced at once, while its answer is lost, is in doubt: these cases do not allow for it.
 const WITHOUT_DOUBT: [&str; 3] = [
     "racing_update_and_delete_have_one_winner",
     "racing_create_and_overwrite_agree",
@@ -227,7 +227,7 @@ async fn f84_a_stream_is_given_up_when_the_store_stalls_not_when_its_source_does
     let (outcome, free) = put(Fate::Silence).await;
     assert!(matches!(outcome, Ok(PutOutcome::Unknown(_))), "{outcome:?}");
     assert_eq!(free, settings.requests);
-    // What the source takes, and then one attempt's time.
+    // The time that the source takes, and then one attempt's time.
     let most = Duration::from_secs(3000) + 2 * settings.attempt_timeout;
     assert!(begun.elapsed() < most, "{:?}", begun.elapsed());
 }
@@ -284,7 +284,7 @@ async fn f84_a_body_that_drips_is_given_up() {
     assert_eq!(storage.free_requests(), 1);
 }
 
-/// The end of an object is one body, however long: it must not be kept in memory for a reader who never comes.
+/// The end of an object is one body, however long: it must not be kept in memory for a reader that never comes.
 #[tokio::test(start_paused = true)]
 async fn a_long_body_is_not_read_ahead_of_its_reader() {
     let remote = Scripted::new(|action, _| match action {
@@ -304,7 +304,7 @@ async fn a_long_body_is_not_read_ahead_of_its_reader() {
     SystemClock.sleep(Duration::from_secs(60)).await;
     assert_eq!(remote.dripped(), 0, "nobody has asked for a byte");
     drop(object);
-    // What is bounded comes by itself.
+    // A bounded range comes by itself.
     let object = storage.get(&at, GetOptions::default()).await;
     let object = object.expect("there");
     SystemClock.sleep(Duration::from_secs(60)).await;
@@ -334,7 +334,7 @@ async fn one_request_at_a_time_is_enough_to_copy_what_is_large() {
         let copied = storage.copy(&from, &to, CopyOptions::default()).await;
         assert!(matches!(copied, Ok(PutOutcome::Written(_))), "{copied:?}");
         assert_eq!(storage.read(&to).await.expect("there").0, bytes);
-        // A body that nobody reads holds nothing, either.
+        // A body that is not read holds nothing, either.
         let object = storage.get(&to, GetOptions::default()).await;
         let object = object.expect("there");
         assert_eq!(storage.read(&from).await.expect("there").0, bytes);

@@ -1,4 +1,4 @@
-//! What can be done to one operation.
+//! Decisions about one operation.
 
 use std::fmt;
 use std::time::Duration;
@@ -43,7 +43,7 @@ impl fmt::Display for Verb {
     }
 }
 
-/// What becomes of the effect of a write that is interrupted. For a read, all three are the same.
+/// The fate of the effect of a write that is interrupted. For a read, all three are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum When {
     /// It never takes place.
@@ -68,7 +68,7 @@ pub enum Delivery {
     OnDemand,
 }
 
-/// What happens to one operation.
+/// The decision about one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Decision {
     /// Nothing unusual.

@@ -1,4 +1,4 @@
-//! What was asked, in order, and what was done to it.
+//! The operations that were asked for, in order, and the decisions about them.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub struct Event {
     pub verb: Verb,
     /// Its key; of a list the prefix, of `sync` nothing.
     pub key: String,
-    /// What happened to it.
+    /// The decision about it.
     pub decision: Decision,
 }
 

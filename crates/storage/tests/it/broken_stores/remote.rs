@@ -138,7 +138,7 @@ impl Broken {
         let refuses = conditional
             && match self.flaw {
                 RemoteFlaw::RefusesItsOwnWrites => true,
-                // Not always, or whoever tries again would never come to an end.
+                // Not always, or a client that tries again would never come to an end.
                 RemoteFlaw::RefusesAndForgets => notes.conditional % 2 == 1,
                 _ => false,
             };

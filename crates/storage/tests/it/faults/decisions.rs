@@ -177,7 +177,7 @@ async fn stale_read_keeps_versions_conditions_and_ranges_right() {
         matches!(changed, Err(StorageError::PreconditionFailed { .. })),
         "{changed:?}"
     );
-    // What was read is no longer so: a write that builds on it is refused.
+    // The state that was read is no longer so: a write that builds on it is refused.
     let update = put(&faulty, "a", "three", PutMode::Update(old)).await;
     assert!(matches!(update, Ok(PutOutcome::Refused)), "{update:?}");
 }
@@ -307,7 +307,7 @@ async fn hanging_call_can_be_dropped() {
             .await;
         assert!(result.is_none(), "it must hang: {result:?}");
         assert_eq!(peek(&inner, "a").await.as_deref(), Some(now));
-        // The store goes on for everybody else.
+        // The store goes on for all other clients.
         assert_eq!(faulty.read(&key("a")).await.expect("alive").0, now);
         faulty.deliver_pending().await;
         assert_eq!(peek(&inner, "a").await.as_deref(), Some(later));
@@ -380,7 +380,7 @@ async fn history_keeps_every_state() {
     assert_eq!(states("b"), [None, state("two")]);
     assert!(states("c").is_empty());
 
-    // What was there before the wrapper came is the first state.
+    // The state before the wrapper came is the first one.
     let later = FaultyStorage::new(inner, Plan::none());
     let _ = put(&later, "b", "three", PutMode::Overwrite)
         .await

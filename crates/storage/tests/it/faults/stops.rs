@@ -139,7 +139,7 @@ async fn every_cancellation_leaves_the_effects_of_a_prefix() {
         assert!(outcome.is_none(), "operation {k} hangs");
         let moved = peek(&inner, "refs/main").await.as_deref() == Some("1");
         assert_eq!(moved, k > 3 || (k == 3 && when == When::After));
-        // Nobody has died: the next attempt uses the same store.
+        // No process has died: the next attempt uses the same store.
         if !moved {
             let _ = put(&faulty, "refs/main", "2", PutMode::Overwrite)
                 .await

@@ -18,7 +18,7 @@ use icefield_storage::{
 };
 use icefield_storage_memory::MemoryStorage;
 
-/// What happens to one request.
+/// The fate of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Fine,

@@ -1,4 +1,4 @@
-//! What a log shows, and what it never shows.
+//! The contents of a log, and what it never shows.
 
 use std::io;
 use std::sync::{Arc, Mutex};

@@ -54,7 +54,7 @@ async fn each_way_to_list_treats_unreadable_names_in_its_own_way() {
     let objects: Vec<_> = objects.map(name).collect().await;
     assert_eq!(objects, ["a/b/c", "a/x"]);
 
-    // What holds no data is passed over; behind what may be data there is nothing more.
+    // A name that holds no data is passed over; behind one that may be data there is nothing more.
     let strict: Vec<_> = memory.list_strict(ListOptions::default()).collect().await;
     assert!(
         matches!(&strict[..], [Err(StorageError::UnreadableKey { raw, .. })] if raw == "a/b//x"),
