@@ -1,4 +1,4 @@
-//! Deletes. Directories stay: whoever is about to create a file in one must not lose it.
+//! Deletes. Directories stay: a writer that is about to create a file in one must not lose it.
 
 use std::os::fd::AsFd;
 

@@ -1,4 +1,4 @@
-//! What is written but not yet durable, and how it becomes so.
+//! Writes that are not durable yet, and how they become so.
 //!
 //! Which put flushes what:
 //!
@@ -162,7 +162,7 @@ impl Durability {
         Ok(())
     }
 
-    /// Records an object, whoever wrote it, to be flushed by `sync` if it is there then.
+    /// Records an object, whichever writer made it, to be flushed by `sync` if it is there then.
     pub(crate) fn record_object(&self, key: &Key, syncfs: bool) {
         {
             let mut pending = lock(&self.pending);
@@ -177,7 +177,7 @@ impl Durability {
         self.record_folder(split(key).0, syncfs);
     }
 
-    /// Makes an object durable now, whoever wrote it, if it is there.
+    /// Makes an object durable now, whichever writer made it, if it is there.
     pub(crate) fn flush_object(&self, store: &Store, key: &Key) -> Result<(), StorageError> {
         self.flush_file_of(store, key)?;
         let path = split(key).0;

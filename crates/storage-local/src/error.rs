@@ -1,4 +1,4 @@
-//! What the operating system says, in the words of the storage contract.
+//! Errors of the operating system, in the words of the storage contract.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What a store makes of the locks it found: which conditional writes it promises, and which it refuses.
+//! The use that a store makes of the locks it found: which conditional writes it promises, and which it refuses.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 

@@ -138,7 +138,7 @@ impl Store {
             let Some(folder) = self.folder("write", path)? else {
                 return Ok(true);
             };
-            // Under the lock nobody deletes, so the name cannot change hands after the look.
+            // Under the lock no writer deletes, so the name cannot change hands after the look.
             let _lock = KeyLock::acquire(self, key, folder.as_fd())?;
             match self.look("write", folder.as_fd(), key)? {
                 Some(there) if there.is_same_file(&ours) => {

@@ -1,6 +1,6 @@
 //! The locks that order the mutations of a key, among threads and among processes.
 //!
-//! Keys share a fixed number of lock files by hash. A lock file is never deleted, so nobody ever holds
+//! Keys share a fixed number of lock files by hash. A lock file is never deleted, so no writer ever holds
 //! a lock on a file that has lost its name; and the lock is the operating system's, so it ends with its
 //! owner. Readers take none. The number of files and the hash are part of what all writers of a
 //! directory must agree on.
@@ -82,7 +82,7 @@ impl KeyLock {
             }
             store.sys.lock(file.as_fd(), true).map_err(fail)?;
             let stat = store.sys.stat(file.as_fd()).map_err(fail)?;
-            // Somebody cleaned up with `rm` while we waited: this lock no longer keeps anybody out.
+            // A clean-up with `rm` came while we waited: this lock no longer keeps any writer out.
             if stat.links == 0 {
                 store.forget_workspace(&workspace);
                 continue;

@@ -16,7 +16,7 @@ use crate::sys::{Errno, Open, Sys};
 /// How many directories are remembered as spelt right.
 const REMEMBERED: usize = 4096;
 
-/// What a handle knows about names.
+/// The facts about names that a handle has learned.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     /// Whether the file system ignores case, as far as can be seen without writing.

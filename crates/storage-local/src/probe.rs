@@ -9,14 +9,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use crate::store::Store;
 use crate::sys::{Errno, Open, Stat, Sys};
 
-/// What the file system can be trusted with.
+/// The abilities that the file system can be trusted with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
     /// Creating a file that exists fails.
     pub(crate) exclusive_create: bool,
     /// How a finished file gets a name that must be free.
     pub(crate) place: Place,
-    /// What a lock is good for.
+    /// The reach of a lock.
     pub(crate) locks: Exclusion,
     /// `a` and `A` are one name.
     pub(crate) ignores_case: bool,
@@ -29,14 +29,14 @@ pub(crate) struct Facts {
     pub(crate) reserve: bool,
 }
 
-/// What a lock is good for.
+/// The reach of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exclusion {
     /// It keeps all other writers out, or the caller says so.
     Everywhere,
     /// It keeps out those on this machine; of others nothing is known.
     Here,
-    /// There are no locks, or everybody gets one.
+    /// There are no locks, or every writer gets one.
     Nothing,
 }
 

@@ -88,7 +88,7 @@ impl Standing {
     }
 }
 
-/// What to do where locks are not trusted, for the end of a message.
+/// The advice where locks are not trusted, for the end of a message.
 pub(crate) const OPT_IN: &str = "if they do, or if all writers are on this machine, open it with `locks=trusted`: as \
                                  file:///path?locks=trusted, or as an argument in Rust and Python";
 

@@ -1,4 +1,4 @@
-//! What one handle of a local store knows, and how it finds places below its root.
+//! The state of one handle of a local store, and how it finds places below its root.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::reach::Standing;
 use crate::sys::{Errno, Kind, Open, Stat, Sys};
 use crate::workspace::{self, Workspace};
 
-/// How often a write starts again because somebody removed a directory under its feet.
+/// How often a write starts again because a directory was removed under its feet.
 pub(crate) const ATTEMPTS: usize = 8;
 
 /// The state behind [`LocalStorage`](crate::LocalStorage).
@@ -271,7 +271,7 @@ impl Store {
             }
             match self.make_below(root, path) {
                 Ok(fd) => return Ok(Folder::Below(fd)),
-                // Somebody removed a directory just as we were to use it.
+                // A directory was removed just as we were to use it.
                 Err(Errno::NOENT) => self.check_root_is_there()?,
                 Err(Errno::NOTDIR) => return Err(self.below_a_file(root, path)),
                 Err(errno) => return Err(error::of_place("create", path, errno)),

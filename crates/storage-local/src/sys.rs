@@ -27,7 +27,7 @@ pub(crate) use rustix::io::Errno;
 
 pub(crate) type Result<T> = std::result::Result<T, Errno>;
 
-/// What stands under a name.
+/// The kind of file that stands under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     File,
@@ -55,7 +55,7 @@ impl Kind {
     }
 }
 
-/// What the file system knows of a file.
+/// The metadata of a file in the file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) dev: u64,
@@ -74,7 +74,7 @@ impl Stat {
     }
 }
 
-/// What the operating system says of the file system that a directory lies in; `None` is what it does not say.
+/// The properties of the file system that a directory lies in, as the operating system states them; `None`: it does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileSystem {
     /// The number of its type, on Linux.

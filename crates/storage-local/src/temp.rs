@@ -61,7 +61,7 @@ impl Temp {
                         digest: Digester::default(),
                         moved: false,
                     };
-                    // Nobody else knows the name yet; a file system without locks is not safe from
+                    // The name is not known elsewhere yet; a file system without locks is not safe from
                     // the grace alone, but a write of a day is not worth refusing all writes.
                     let _ = store.sys.lock(temp.file.as_fd(), false);
                     return Ok(temp);

@@ -71,7 +71,7 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Removes temporary files that are old and whose writer is dead. Best effort: whoever comes next
+    /// Removes temporary files that are old and whose writer is dead. Best effort: the next handle
     /// tries again.
     fn reclaim(&self, store: &Store) {
         let now = store.clock.now();

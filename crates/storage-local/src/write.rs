@@ -23,7 +23,7 @@ use crate::sys::{Errno, Stat};
 use crate::temp::Temp;
 use crate::version::{last_modified, version};
 
-/// What is asked of one put, apart from the bytes.
+/// The parameters of one put, apart from the bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     pub(crate) key: Key,
@@ -102,7 +102,7 @@ impl Store {
         }
     }
 
-    /// Answers that the condition of a put failed. Who finds its own bytes under the key of a refused
+    /// Answers that the condition of a put failed. A writer that finds its own bytes under the key of a refused
     /// `Create` takes the object for its own, and may be the only one left to make it durable.
     pub(crate) fn refuse(&self, order: &Order) -> Result<PutOutcome, StorageError> {
         if order.mode == PutMode::Create {
@@ -282,7 +282,7 @@ impl Store {
     }
 }
 
-/// What became of the attempt to give a file its name.
+/// The outcome of the attempt to give a file its name.
 #[derive(Debug)]
 enum Taken {
     Yes,

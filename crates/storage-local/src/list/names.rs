@@ -197,7 +197,7 @@ impl Gather {
                     with_slash.push(b'/');
                     self.add(&with_slash);
                 }
-                // What is no object is told apart when it is described.
+                // An entry that is no object is told apart when it is described.
                 _ => self.add(name),
             }
         })?;

@@ -20,7 +20,7 @@ pub(crate) struct Habits {
     pub(crate) no_link: bool,
     /// There are no locks.
     pub(crate) no_lock: bool,
-    /// Locks are granted to everybody.
+    /// Locks are granted to every caller.
     pub(crate) weak_lock: bool,
     /// Time stamps have this grain, in nanoseconds.
     pub(crate) grain: Option<i128>,
@@ -44,7 +44,7 @@ pub(crate) struct Habits {
     pub(crate) short_writes: Option<usize>,
 }
 
-/// What the system says of a file system; unless planted, one of this machine.
+/// The properties of a file system, as the system states them; unless planted, one of this machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Ground {
     pub(crate) file_system: FileSystem,

@@ -1,4 +1,4 @@
-//! What a store did to a directory, by inode, so that a test can play every crash.
+//! The calls of a store on a directory, by inode, so that a test can play every crash.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -24,7 +24,7 @@ pub(crate) enum Event {
         offset: u64,
         bytes: Vec<u8>,
     },
-    /// What was pending of a file's data or of a directory's entries is durable.
+    /// The pending part of a file's data or of a directory's entries is durable.
     Fsync(Id),
     /// Everything is durable.
     Syncfs,

@@ -11,7 +11,7 @@ use super::plan::Fault;
 use super::record::{Event, Recording};
 use super::{Errno, FileSystem, Kind, Open, RealSys, Result, Stat, Sys};
 
-/// What to do when a call is reached, besides the call.
+/// The action to take when a call is reached, besides the call.
 type Hook = Arc<dyn Fn(usize, Call) + Send + Sync>;
 
 #[derive(Default)]

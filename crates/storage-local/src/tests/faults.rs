@@ -18,7 +18,7 @@ use crate::{Fsync, LocalStorage};
 const OLD: &str = "the old bytes";
 const NEW: &str = "new";
 
-/// What an operation came to, whichever it was.
+/// The outcome of an operation, whichever it was.
 #[derive(Debug)]
 enum End {
     Done,
@@ -448,7 +448,7 @@ fn e106_a_panic_in_a_write_is_unknown_and_the_store_goes_on() {
     });
 }
 
-/// What is written of a chunk of so many bytes, where setting space aside is worth it and comes to `reserved`.
+/// The calls that write a chunk of so many bytes, where setting space aside is worth it and comes to `reserved`.
 async fn chunk_of(length: usize, reserved: Option<Errno>) -> Vec<Call> {
     let rig = Rig::new(Habits {
         reserves: true,

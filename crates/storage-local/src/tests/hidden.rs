@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::kit::{REF, Speak, both_ways, key, run, temporary};
 
-/// What stands in the place of one of our own files.
+/// The kind of file that stands in the place of one of our own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Odd {
     Fifo,

@@ -176,7 +176,7 @@ fn e105_killed_before_any_system_call_the_state_is_old_or_new_and_nothing_is_stu
                     break;
                 }
             }
-            // What the dead left is out of sight, and gone a day later.
+            // The files that the dead writer left are out of sight, and gone a day later.
             store.write("after", "x", PutMode::Create).await;
             let listed = store.keys().await;
             assert!(listed.iter().all(|at| !at.starts_with('.')), "{listed:?}");

@@ -1,4 +1,4 @@
-//! What the tests speak with.
+//! The vocabulary of the tests.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -205,7 +205,7 @@ fn a_temporary_file_of_another_machine_is_not_taken_for_abandoned() {
             store.write("a", "y", PutMode::Overwrite).await;
             rig.temporary()
         };
-        // Here its lock is free, whoever holds it there.
+        // Here its lock is free, whichever client holds it there.
         assert_eq!(write(sshfs(), Locks::Detect).await, ["theirs"]);
         assert!(write(nfs(), Locks::Detect).await.is_empty());
         std::fs::write(tmp.join("theirs"), "half").expect("written");

@@ -21,7 +21,7 @@ fn e69_what_is_no_object_is_a_typed_error_at_once() {
             let _ = std::fs::remove_file(root.join("device"));
             mkfifoat(CWD, root.join("fifo"), 0o600.into()).expect("made");
             let mut places = vec![("fifo", "a FIFO")];
-            // /dev/null; needs rights that not everybody has.
+            // /dev/null; needs rights that not every user has.
             let null = rustix::fs::makedev(1, 3);
             let mode = 0o600.into();
             match mknodat(

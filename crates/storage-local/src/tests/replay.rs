@@ -38,7 +38,7 @@ enum Effect {
     },
 }
 
-/// What becomes of a pending effect.
+/// The fate of a pending effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Kept,
@@ -172,7 +172,7 @@ fn tree(world: &World) -> Tree {
 /// Returns every tree that a crash after `events` may leave.
 fn crash(base: &World, events: &[Event], seed: u64) -> BTreeSet<Tree> {
     let line = timeline(base, events);
-    // What happens in the hidden directory is never seen; its entries may as well stay.
+    // Changes in the hidden directory are never seen; its entries may as well stay.
     let hidden: BTreeSet<Id> = hidden_dirs(base, events);
     let mut blank = base.clone();
     for event in events {
@@ -274,7 +274,7 @@ fn hidden_dirs(base: &World, events: &[Event]) -> BTreeSet<Id> {
     hidden
 }
 
-/// What must hold of a tree once the scenario has passed the given marks.
+/// The rule for a tree once the scenario has passed the given marks.
 pub(super) type Law = dyn Fn(&Tree, &[&str]) -> Result<(), String>;
 
 /// Plays every crash of a recording. Returns the first broken law, or how many trees were tried.

@@ -22,7 +22,7 @@ fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, permissions).expect("permitted");
 }
 
-/// What the unprivileged process does; the directory is such that it may read.
+/// The actions of the unprivileged process; the directory is such that it may read.
 pub(super) async fn act(root: &Path) {
     let store = LocalStorage::open(root).expect("opened");
     assert_eq!(store.text(REF).await.as_deref(), Some("tip"));
@@ -83,7 +83,7 @@ fn e75_without_permission_to_write_reads_work_and_writes_fail_early() {
             set_mode(place, if is_dir { 0o555 } else { 0o444 });
         }
         set_mode(&root, 0o555);
-        // A copy, because nobody may look into the directory of this one.
+        // A copy, because the unprivileged user may not look into the directory of this one.
         let program = dir.path().join("program");
         std::fs::copy(std::env::current_exe().expect("known"), &program).expect("copied");
         set_mode(&program, 0o755);
@@ -123,7 +123,7 @@ fn e75_what_may_not_be_read_is_an_error_not_missing() {
     Child::start(command).ends_well();
 }
 
-/// What the unprivileged process does where a directory is closed to it.
+/// The actions of the unprivileged process where a directory is closed to it.
 pub(super) async fn meet_a_closed_door(root: &Path) {
     let store = LocalStorage::open(root).expect("opened");
     let get = store.get(&key("secret/x"), GetOptions::default()).await;
