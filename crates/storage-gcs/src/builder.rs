@@ -17,17 +17,17 @@ use icefield_storage::{
 use crate::bucket::Bucket;
 use crate::credentials::{Asked, Fixed, Provider, Sent, Token, TokenSource, nobody};
 
-/// What the parts of an upload are multiples of.
+/// The unit of which the parts of an upload are multiples.
 const QUANTUM: u64 = 256 << 10;
 
-/// Who asks.
+/// The identity that requests have.
 #[derive(Clone, Default)]
 enum Identity {
     #[default]
     Nobody,
     Machine,
     Tokens(Arc<dyn TokenSource>),
-    /// What a file of credentials says.
+    /// The contents of a file of credentials.
     File(String),
 }
 
@@ -85,9 +85,9 @@ impl GcsBuilder {
         self
     }
 
-    /// Asks as whoever this machine is: the application default credentials of Google, from the file that
+    /// Asks with the identity of this machine: the application default credentials of Google, from the file that
     /// `GOOGLE_APPLICATION_CREDENTIALS` names, the files of `gcloud`, or the metadata server. An emulator that
-    /// `STORAGE_EMULATOR_HOST` names is asked in place of Google, by nobody, unless there is an endpoint already.
+    /// `STORAGE_EMULATOR_HOST` names is asked in place of Google, anonymously, unless there is an endpoint already.
     pub fn environment(self) -> Self {
         let emulator = std::env::var("STORAGE_EMULATOR_HOST").ok();
         self.environment_with(emulator)

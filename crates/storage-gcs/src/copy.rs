@@ -76,7 +76,7 @@ impl Bucket {
         }
     }
 
-    /// What is said about the copy: what is said about the source, by another write.
+    /// The metadata of the copy: those of the source, by another write.
     fn description(&self, source: &Object, write: &WriteRequest) -> Object {
         let mut metadata = source.metadata.clone();
         metadata.insert(WRITE_ID.to_owned(), write.write_id.clone());

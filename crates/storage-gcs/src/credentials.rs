@@ -1,4 +1,4 @@
-//! Who asks: nobody, a token, a token that is renewed, or whoever this machine is.
+//! The identity of requests: none, a token, a token that is renewed, or that of this machine.
 
 use std::fmt;
 use std::sync::Arc;
@@ -134,7 +134,7 @@ impl CredentialsProvider for Provider {
     }
 }
 
-/// Returns the credentials of nobody.
+/// Returns anonymous credentials.
 pub(crate) fn nobody() -> Credentials {
     google_cloud_auth::credentials::anonymous::Builder::new().build()
 }

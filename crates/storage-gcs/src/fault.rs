@@ -1,4 +1,4 @@
-//! What the client says, sorted by what may have happened.
+//! Errors of the client, sorted by what may have happened.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use google_cloud_gax::error::rpc::Code;
 use icefield_storage::remote::{Cause, Fault, FaultKind, Target};
 use icefield_storage::{BoxError, StorageError};
 
-/// What the store answered, if it answered, whatever it was asked over.
+/// The answer of the store, if it answered, whatever it was asked over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
     /// 404, `NOT_FOUND`: the object, unless [`says_no_bucket`].
@@ -45,7 +45,7 @@ pub(crate) fn said(error: &Error) -> Option<Said> {
         Code::Unauthenticated => Said::Unauthenticated,
         Code::PermissionDenied => Said::Denied,
         Code::ResourceExhausted => Said::Kind(FaultKind::Throttled),
-        // Somebody else's change was under way: nothing was decided.
+        // Another client's change was under way: nothing was decided.
         Code::Aborted => Said::Kind(FaultKind::NotDone),
         Code::InvalidArgument | Code::OutOfRange | Code::Unimplemented | Code::AlreadyExists => {
             Said::Kind(FaultKind::Final)

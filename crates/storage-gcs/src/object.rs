@@ -39,7 +39,7 @@ pub(crate) fn meta(key: Key, object: &Object) -> ObjectMeta {
     }
 }
 
-/// What is known of an object, and what its bytes must add up to.
+/// The metadata of an object, and the checksum that its bytes must add up to.
 #[derive(Clone, Debug)]
 pub(crate) struct Description {
     pub(crate) stored: Stored,

@@ -41,7 +41,7 @@ impl Bucket {
             Err(error) => match said(&error) {
                 // Why, and of how large an object, only its description tells.
                 Some(Said::NotModified | Said::Precondition | Said::Range) => {
-                    // What was known may be of a state that has passed.
+                    // The metadata that were known may be of a state that has passed.
                     let stored = self.describe(key).await?.stored;
                     return empty(options, stored, Some(target));
                 }

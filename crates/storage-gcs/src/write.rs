@@ -133,7 +133,7 @@ impl Bucket {
 
 /// The bytes of a payload, for the client. What breaks is kept aside: the client has no room for it.
 struct Source {
-    /// A lock that nobody waits for: the client wants to share what it never shares.
+    /// A lock that no task waits for: the client wants to share what it never shares.
     parts: Mutex<BoxStream<'static, Result<Bytes, StorageError>>>,
     size: Option<u64>,
     broken: Arc<Mutex<Option<StorageError>>>,

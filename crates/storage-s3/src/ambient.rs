@@ -17,7 +17,7 @@ use crate::credentials::{CredentialSource, Credentials};
 
 /// Looks where the programs of Amazon look, in their order. Keys are renewed before they expire.
 ///
-/// The last place is the metadata service of a machine in Amazon's cloud; elsewhere nobody answers there, which takes a
+/// The last place is the metadata service of a machine in Amazon's cloud; elsewhere no server answers there, which takes a
 /// few seconds to find out. `AWS_EC2_METADATA_DISABLED=true` leaves it out.
 pub struct Ambient(DefaultCredentialsChain);
 
@@ -33,10 +33,10 @@ impl Ambient {
         Self(chain.build().await)
     }
 
-    /// Returns the chain of places if there is a key in one of them, `None` if nobody has ever set one up.
+    /// Returns the chain of places if there is a key in one of them, `None` if none was ever set up.
     ///
     /// # Errors
-    /// What goes wrong at a place that is set up: a session that has ended, a service that refuses.
+    /// The error of a place that is set up: a session that has ended, a service that refuses.
     pub async fn find(region: Option<String>) -> Result<Option<Self>, BoxError> {
         let chain = Self::new(region).await;
         match chain.0.provide_credentials().await {

@@ -56,7 +56,7 @@ fn encoded(text: &str) -> String {
     encoded
 }
 
-/// What every request needs to know.
+/// The state that every request needs.
 pub(crate) struct Bucket {
     pub(crate) client: aws_sdk_s3::Client,
     pub(crate) name: String,

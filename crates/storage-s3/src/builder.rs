@@ -165,7 +165,7 @@ impl S3Builder {
         self
     }
 
-    /// Agrees to pay for requests to somebody else's bucket.
+    /// Agrees to pay for requests to a bucket of another owner.
     pub fn requester_pays(mut self) -> Self {
         self.requester_pays = true;
         self

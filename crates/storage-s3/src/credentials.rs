@@ -1,4 +1,4 @@
-//! Who asks: nobody, a key, or a key that is renewed.
+//! The identity of requests: none, a key, or a key that is renewed.
 
 use std::fmt;
 use std::sync::Arc;

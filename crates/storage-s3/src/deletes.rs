@@ -87,7 +87,7 @@ impl Bucket {
                 match (failed.get(&*path), deleted.contains(&*path)) {
                     (Some(&"NoSuchKey"), _) | (None, true) => Ok(DeleteOutcome::Deleted),
                     (Some(code), _) => Err(self.refused_delete(key, code)),
-                    // Its name may have been garbled on the way: what became of it nobody knows.
+                    // Its name may have been garbled on the way: the outcome is unknown.
                     (None, false) => Err(self.refused_delete(key, "InternalError")),
                 }
             })

@@ -1,4 +1,4 @@
-//! What the SDK says, sorted by what may have happened.
+//! Errors of the SDK, sorted by what may have happened.
 
 use std::error::Error;
 use std::io;

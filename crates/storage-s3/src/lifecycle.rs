@@ -1,4 +1,4 @@
-//! What the life-cycle rules of a bucket would do to a repository in it.
+//! The effects that the life-cycle rules of a bucket would have on a repository in it.
 
 use aws_sdk_s3::types::{
     ExpirationStatus, LifecycleRule, LifecycleRuleFilter, Transition, TransitionStorageClass,

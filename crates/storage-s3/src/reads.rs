@@ -29,7 +29,7 @@ impl Bucket {
         } {
             return self.empty(key, options).await;
         }
-        // Stores keep checksums of whole objects: who wants them compared reads whole objects in one go.
+        // Stores keep checksums of whole objects: a caller that wants them compared reads whole objects in one go.
         let at_most = at_most.filter(|_| self.checksum.is_none() || options.range != GetRange::All);
         match self
             .send_get(key, options, range_header(&options.range, at_most))
@@ -115,7 +115,7 @@ impl Bucket {
         }
     }
 
-    /// What the store itself cannot compare: write ids, and times to the second.
+    /// Compares what the store itself cannot: write ids, and times to the second.
     fn check_closely(meta: &ObjectMeta, options: &GetOptions) -> Result<(), StorageError> {
         let key = || meta.key.clone();
         if let Some(Condition::Version(wanted)) = &options.if_match

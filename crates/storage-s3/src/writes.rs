@@ -129,7 +129,7 @@ impl Bucket {
         Some(Ok(Answer::Done(written)))
     }
 
-    /// What `Written` says of a write with this answer.
+    /// The `Written` of a write with this answer.
     pub(crate) fn written(
         etag: Option<&str>,
         write: &WriteRequest,

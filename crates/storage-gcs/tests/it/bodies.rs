@@ -69,7 +69,7 @@ async fn f82_a_length_that_lies_is_found_out() {
     ] {
         proxy.clear();
         proxy.inject(ProxyRule::new(fault.clone()).method("GET").times(1));
-        // What came may be all there is; then word of a longer body is an error, and never other bytes.
+        // The bytes that came may be all there are; then word of a longer body is an error, and never other bytes.
         match storage.read(&key("a")).await {
             Ok((read, _)) => assert!(read == bytes, "{fault:?}"),
             Err(error) => assert!(error.is_retryable(), "{fault:?}: {error:?}"),
@@ -99,7 +99,7 @@ async fn f83_bytes_that_changed_on_the_way_are_found_out_by_their_checksum() {
         object.bytes().await.expect("bytes"),
         pattern(20).slice(10..)
     );
-    // What changed on its way to the store is refused by it: it compares, too.
+    // The store refuses bytes that changed on their way to it: it compares, too.
     let proxy = FaultProxy::start(&server.endpoint());
     let storage = opened(at(&server, proxy.endpoint())).await;
     written(put(&storage, "b", pattern(1000), PutMode::Create).await);
@@ -173,7 +173,7 @@ async fn f85_an_older_state_is_never_taken_for_the_newer_one() {
         assert_eq!(meta.version, *wanted, "{verb:?}");
         server.switches().clear();
     }
-    // The generation has gone back for both, and somebody who knows it asks.
+    // The generation has gone back for both, and a client that knows it asks.
     let stale = Rule::new(Fault::StaleRead(1)).on(Verb::Read).on(Verb::Head);
     let stale = server.switches().inject(stale);
     let read = storage.get(&key("a"), options()).await.map(|it| it.meta);
@@ -181,7 +181,7 @@ async fn f85_an_older_state_is_never_taken_for_the_newer_one() {
         matches!(read, Err(StorageError::PreconditionFailed { .. })),
         "{read:?}"
     );
-    // Nobody who knows: an older state, whole, and described as what it is.
+    // A client that does not know it: an older state, whole, and described as what it is.
     let (read, meta) = storage.read(&key("a")).await.expect("read");
     assert_eq!(read, "one");
     assert_ne!(meta.version, second);

@@ -1,4 +1,4 @@
-//! What the environment says, as a process of its own has it.
+//! The environment, as a process of its own has it.
 
 use std::process::Command;
 
@@ -57,7 +57,7 @@ fn an_emulator_in_the_environment_is_asked() {
     assert!(server.requests().iter().all(|request| !request.authorized));
 }
 
-/// Nobody listens there, and nobody is to be asked.
+/// No server listens there, and none is to be asked.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 #[test]

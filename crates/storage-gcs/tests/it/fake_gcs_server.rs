@@ -2,7 +2,7 @@
 //!
 //! It speaks the JSON interface alone, and this backend asks over gRPC what an object is, what there is, and for
 //! deletions; nor does it say, when it is read, how large an object is. So there it cannot list, delete, read, or look
-//! whose write it was that came first: who loses a race is told *unknown*, never *refused*. Uploads in sessions do
+//! whose write it was that came first: the loser of a race is told *unknown*, never *refused*. Uploads in sessions do
 //! not look at conditions there. Left over are small writes with conditions, which must have one winner.
 
 use std::sync::Arc;
@@ -148,7 +148,7 @@ async fn what_it_cannot_answer_is_an_error_and_no_lie() {
     )
     .await;
     assert!(second.is_some());
-    // Whose write it met, nobody can say there.
+    // The server cannot say whose write it met.
     let stale = wrote(&storage, "a", "three".to_owned(), PutMode::Update(first)).await;
     assert_eq!(stale, None);
     holds("a", second.expect("written"), "two", &prefix).await;

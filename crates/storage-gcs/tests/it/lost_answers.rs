@@ -223,7 +223,7 @@ async fn a8_a_tag_of_somebody_else_is_a_refusal() {
     let first = written(put(&storage, "refs/tag.t/ref.json", "one", PutMode::Create).await);
     let outcome = put(&storage, "refs/tag.t/ref.json", "two", PutMode::Create).await;
     assert!(matches!(outcome, Ok(PutOutcome::Refused)), "{outcome:?}");
-    // A refusal that nobody can explain is one all the same: no answer was lost.
+    // An unexplained refusal is one all the same: no answer was lost.
     next(
         &server,
         Verb::Write,

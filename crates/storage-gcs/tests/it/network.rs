@@ -145,7 +145,7 @@ async fn f81_connections_that_break_are_tried_again() {
 
 #[tokio::test]
 async fn f81_a_server_that_is_not_there_has_done_nothing() {
-    // A port that nobody listens on.
+    // A port that no server listens on.
     let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = port.local_addr().expect("an address");
     drop(port);

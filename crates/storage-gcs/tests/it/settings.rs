@@ -1,4 +1,4 @@
-//! What a user can set, as it arrives at the server; and what the backend spares itself.
+//! The settings of a user, as they arrive at the server; and the work that the backend spares itself.
 
 use icefield_storage::{
     GetOptions, GetRange, ObjectClass, PutMode, PutOptions, Storage, StorageError, StorageExt,

@@ -1,4 +1,4 @@
-//! What these tests share.
+//! Helpers that these tests share.
 
 use std::time::Duration;
 

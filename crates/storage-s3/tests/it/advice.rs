@@ -1,4 +1,4 @@
-//! What the rules of a bucket would do to a repository.
+//! The effects that the rules of a bucket would have on a repository.
 
 use std::collections::BTreeMap;
 

@@ -35,8 +35,8 @@ async fn f83_bytes_that_changed_on_the_way_are_found_out_where_there_is_a_checks
         proxy.clear();
         assert!(checked.read(&key("a")).await.expect("read").0 == pattern(length));
     }
-    // Without one nobody notices: what is in a chunk is for its codecs, what is in a file of the format for those
-    // who decode it.
+    // Without one no error is raised: a chunk is for its codecs to check, a file of the format for the code
+    // that decodes it.
     let plain = at(&server, proxy.endpoint()).open().expect("sound");
     written(put(&plain, "a", pattern(1000), PutMode::Overwrite).await);
     proxy.inject(

@@ -272,7 +272,7 @@ async fn a17_f95_a_failed_upload_leaves_no_parts() {
 
 #[tokio::test]
 async fn a17_f95_an_upload_that_is_given_up_is_thrown_away() {
-    // Also while it is only being begun, when nobody knows its name yet.
+    // Also while it is only being begun, when no client knows its name yet.
     for verb in [Verb::BeginUpload, Verb::UploadPart] {
         let server = server();
         let gate = Gate::new();

@@ -1,4 +1,4 @@
-//! What a user can set, as it arrives at the server; and what nobody may see.
+//! The settings of a user, as they arrive at the server; and the values that must not be shown.
 
 use std::time::{Duration, SystemTime};
 
