@@ -103,7 +103,7 @@ impl Adapter {
     }
 }
 
-/// What became of deletions, by path: the trait promises no order.
+/// The outcomes of deletions, by path: the trait promises no order.
 #[derive(Default)]
 struct Said(BTreeMap<Path, VecDeque<Result<(), object_store::Error>>>);
 
@@ -234,7 +234,7 @@ impl Remote for Adapter {
         let mut said = Said::sort(answers, &wanted);
         let sorted = keys.iter().zip(paths).map(|(key, path)| {
             if path.is_err() {
-                // What cannot be stored is not there.
+                // An object that cannot be stored is not there.
                 return Ok(DeleteOutcome::Deleted);
             }
             let target = self.target("delete", Some(key));

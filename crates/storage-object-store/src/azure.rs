@@ -24,7 +24,7 @@ const PUT_BYTES: u64 = 4999 << 20;
 /// Deletions that fit into one batch.
 const BATCH: usize = 256;
 
-/// Who asks.
+/// The identity that requests have.
 #[derive(Clone, Default)]
 enum Identity {
     #[default]
@@ -42,11 +42,11 @@ struct Client {
     tenant: String,
     id: String,
     proof: Proof,
-    /// Who hands them out. Default: Microsoft.
+    /// The authority that hands them out. Default: Microsoft.
     authority: Option<String>,
 }
 
-/// What a program shows that it is who it says.
+/// The proof of a program's identity.
 #[derive(Clone)]
 enum Proof {
     Secret(String),
@@ -55,7 +55,7 @@ enum Proof {
 }
 
 impl Identity {
-    /// Whether who reads a request can show the same. A key only signs.
+    /// Whether a reader of a request can show the same. A key only signs.
     fn is_shown_as_it_is(&self) -> bool {
         !matches!(self, Self::Nobody | Self::Key(_))
     }
@@ -86,7 +86,7 @@ pub struct AzureBuilder {
     identity: Identity,
     /// The account that the key of the environment is of.
     key_of: Option<String>,
-    /// It is the environment that says who asks.
+    /// The identity comes from the environment.
     ambient: bool,
     options: AdapterOptions,
     clock: Arc<dyn Clock>,
@@ -133,8 +133,8 @@ impl AzureBuilder {
         self
     }
 
-    /// Takes from the environment who asks, if that was not set before. A key or a signature that the environment
-    /// says to be of another account is an error when the container is opened, and shown to nobody.
+    /// Takes the identity from the environment, if none was set before. A key or a signature that the environment
+    /// says to be of another account is an error when the container is opened, and is never shown.
     pub fn environment(mut self, environment: AzureEnvironment) -> Self {
         if let Identity::Nobody = self.identity {
             self.identity = environment.identity;

@@ -31,7 +31,7 @@ pub(crate) fn options(plain: bool) -> ClientOptions {
         .with_timeout_disabled()
 }
 
-/// Makes the clients. Those that `object_store` makes go where a redirect leads, and tell whoever is there, in
+/// Makes the clients. Those that `object_store` makes go where a redirect leads, and tell the server there, in
 /// `Referer`, the query of the URL that led there: a signature, or a token.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Straight {
@@ -58,7 +58,7 @@ impl HttpConnector for Straight {
             .https_only(plain.as_deref() != Some("true"))
             .default_headers(self.headers.clone())
             .connect_timeout(self.connect_timeout.unwrap_or(CONNECT))
-            // What is compressed on the way does not say how large the object is.
+            // An answer that is compressed on the way does not say how large the object is.
             .no_gzip()
             .no_brotli()
             .no_zstd()

@@ -1,4 +1,4 @@
-//! What a store of `object_store` says, sorted by what may have happened.
+//! Errors of a store of `object_store`, sorted by what may have happened.
 //!
 //! Its errors keep the status of an answer in their text only, so that is where it is looked for.
 
@@ -28,7 +28,7 @@ pub(crate) fn fault(target: Target<'_>, address: &'static str, error: Error) -> 
         (Error::NotFound { .. }, _) => target.missing("container"),
         (Error::NotModified { .. }, Some(key)) => StorageError::NotModified { key }.into(),
         (Error::Precondition { .. }, Some(key)) => StorageError::PreconditionFailed { key }.into(),
-        // 409: somebody else's write was under way.
+        // 409: another client's write was under way.
         (Error::AlreadyExists { .. }, _) => target.of_kind(FaultKind::NotDone, source),
         (Error::PermissionDenied { .. }, _) => target.denied(source).into(),
         (Error::Unauthenticated { .. }, _) => target.not_accepted().into(),
@@ -137,7 +137,7 @@ fn status_in(text: &str) -> Option<u16> {
 
 /// Returns the status of an answer that sends the client elsewhere.
 fn redirect_in(error: &Error, text: &str) -> Option<u16> {
-    // 304, which has an error of its own, sends nobody anywhere.
+    // 304, which has an error of its own, sends the client nowhere.
     if matches!(error, Error::NotModified { .. }) {
         return None;
     }

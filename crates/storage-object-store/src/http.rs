@@ -52,14 +52,14 @@ impl HttpBuilder {
         self
     }
 
-    /// Goes only to servers that anybody can reach: addresses of this machine and of the network around it are refused,
+    /// Goes only to servers that any client can reach: addresses of this machine and of the network around it are refused,
     /// and so are names that lead there, looked up anew for each connection.
     pub fn public_only(mut self) -> Self {
         self.public_only = true;
         self
     }
 
-    /// Sends a header with each request, such as an `Authorization`. It is shown to nobody else.
+    /// Sends a header with each request, such as an `Authorization`. It is shown to no other party.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self

@@ -126,7 +126,7 @@ impl Adapter {
         most: usize,
     ) -> Result<Vec<Entry>, Fault> {
         let below = (!prefix.is_root()).then_some(prefix);
-        // What lies behind a key by an order that is not known may be left out by the store.
+        // The store may leave out keys behind a key by an order that is not known.
         let offset = after.filter(|_| ordered);
         let offset = offset.and_then(|after| self.path(after).ok());
         let entries = match &offset {

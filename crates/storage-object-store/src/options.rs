@@ -1,4 +1,4 @@
-//! What the crate `object_store` leaves open about a store.
+//! The properties of a store that the crate `object_store` leaves open.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use object_store::ObjectStore;
 
 use crate::adapter::Adapter;
 
-/// What a store promises beyond the trait [`ObjectStore`](object_store::ObjectStore), and how it is used.
+/// The promises of a store beyond the trait [`ObjectStore`](object_store::ObjectStore), and how it is used.
 ///
 /// The defaults suit a store that honours conditions (which is tried before the first conditional write), keeps
 /// user metadata, and lists in no order.

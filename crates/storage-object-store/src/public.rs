@@ -1,11 +1,11 @@
-//! Which addresses anybody can reach, and clients that go to no others.
+//! Addresses that any client can reach, and clients that go to no others.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// Returns whether an address is one that anybody can reach: not of this machine, of the network around it, or
+/// Returns whether an address is one that any client can reach: not of this machine, of the network around it, or
 /// reserved.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
@@ -40,7 +40,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     given_out && !carries && !documentation
 }
 
-/// Looks names up as the system does, and finds only addresses that anybody can reach: a name that leads into this
+/// Looks names up as the system does, and finds only addresses that any client can reach: a name that leads into this
 /// machine leads nowhere.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PublicOnly;

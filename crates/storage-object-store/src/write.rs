@@ -196,7 +196,7 @@ impl Adapter {
             Ok(stored) if stored.write_id.as_deref() == Some(&write.write_id) => {
                 Ok(done(stored.meta.version))
             }
-            // It is written all the same; of the state nobody knows more than that it was this write's.
+            // It is written all the same; of the state no more is known than that it was this write's.
             _ => Ok(done(Version::new(format!("unknown:{}", write.write_id)))),
         }
     }
@@ -216,7 +216,7 @@ enum Failed {
     Store(Error),
 }
 
-/// An upload that is thrown away if nobody finishes it.
+/// An upload that is thrown away if it is not finished.
 struct Unfinished(Option<Box<dyn MultipartUpload>>);
 
 impl Unfinished {

@@ -142,7 +142,7 @@ mod tests {
                 "{error:?}"
             );
             assert!(!format!("{error} {error:?}").contains(KEY));
-            // Who shows nothing, or what is not an account's, may ask any.
+            // An identity that shows nothing, or nothing of an account's, may ask any.
             assert!(open(&[(name, "other")]).is_ok());
             let token = ("AZURE_STORAGE_TOKEN", "SECRET");
             assert!(open(&[token, (name, "other")]).is_ok());
@@ -166,7 +166,7 @@ mod tests {
                 "{text}"
             );
             assert!(!format!("{error:?}").contains(KEY), "{error:?}");
-            // A key only signs, and whoever gives a token by hand has decided.
+            // A key only signs, and a caller that gives a token by hand has decided.
             assert!(open("AZURE_STORAGE_KEY", endpoint).is_ok());
             let by_hand = AzureBuilder::new("acc", "box").bearer_token(KEY);
             let by_hand = by_hand.environment(of(&[(token, KEY)]));

@@ -1,4 +1,4 @@
-//! What is sent to Azure, and what becomes of its answers.
+//! Requests to Azure, and what becomes of their answers.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;

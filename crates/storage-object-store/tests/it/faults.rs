@@ -1,4 +1,4 @@
-//! What the adapter makes of stores that break or can do little.
+//! The adapter on stores that break or can do little.
 
 use std::fmt;
 use std::ops::Range;
