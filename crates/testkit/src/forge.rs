@@ -1,6 +1,6 @@
 //! Repositories of spec version 1 written by hand, object by object, sound or not.
 //!
-//! A [`Forge`] encodes what it is told, with the format crate's own encoders, and asks nobody whether it
+//! A [`Forge`] encodes what it is told, with the format crate's own encoders, and does not check whether it
 //! makes sense: a snapshot may be its own ancestor, a manifest may lie.
 
 use std::collections::BTreeMap;

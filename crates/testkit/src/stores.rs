@@ -1,4 +1,4 @@
-//! Looking at a store, and changing it behind the back of whoever uses it.
+//! Looking at a store, and changing it behind the back of the code that uses it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

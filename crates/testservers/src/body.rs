@@ -13,7 +13,7 @@ use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use crate::switches::BodyFault;
 use crate::world::World;
 
-/// What a body or a service fails with.
+/// The error that a body or a service fails with.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The body of an answer.

@@ -20,7 +20,7 @@ impl Gate {
         }
     }
 
-    /// Lets everybody through, now and later.
+    /// Lets every request through, now and later.
     pub fn open(&self) {
         self.open.send_replace(true);
     }

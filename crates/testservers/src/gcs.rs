@@ -40,7 +40,7 @@ pub struct GcsOptions {
     pub world: Arc<World>,
     /// The bucket that is there from the start.
     pub bucket: String,
-    /// The bearer tokens that are accepted. If there are none, everybody may do everything.
+    /// The bearer tokens that are accepted. If there are none, every client may do everything.
     pub tokens: Vec<String>,
 }
 

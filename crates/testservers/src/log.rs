@@ -1,4 +1,4 @@
-//! What a server was asked, in the order in which it was asked.
+//! The requests that a server was asked, in the order in which it was asked.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -19,7 +19,7 @@ const SECRETS: [&str; 4] = [
 /// One request.
 #[derive(Clone, Debug)]
 pub struct LoggedRequest {
-    /// What it was for.
+    /// Its purpose.
     pub verb: Verb,
     /// The object, the prefix of a list, empty otherwise. For a batch the body that names the keys.
     pub key: String,
@@ -35,7 +35,7 @@ pub struct LoggedRequest {
     pub cookie: bool,
     /// Which faults met it.
     pub faults: Vec<String>,
-    /// What it was answered; `None` while it waits, and for ever if the connection was reset.
+    /// The status of its answer; `None` while it waits, and for ever if the connection was reset.
     pub status: Option<u16>,
 }
 

@@ -1,4 +1,4 @@
-//! Servers that others wrote and somebody else started: a second opinion on what the servers of this crate say.
+//! Servers that others wrote and another process started: a second opinion on what the servers of this crate say.
 //!
 //! The environment names them. `cargo xtask test` starts one for each kind and sets the variables; they may as well
 //! name a bucket of one's own.
@@ -90,7 +90,7 @@ pub fn is_there(variable: &str, test: &str) -> bool {
     there
 }
 
-/// Returns a prefix that nobody used before: these servers outlive a test.
+/// Returns a prefix that no test used before: these servers outlive a test.
 pub fn fresh_prefix(case: &str) -> String {
     static CASES: AtomicU64 = AtomicU64::new(0);
     let mut random = [0; 8];

@@ -29,7 +29,7 @@ pub struct FaultProxy {
     shared: Arc<Shared>,
 }
 
-/// What became of one request.
+/// The outcome of one request.
 #[derive(Clone, Debug)]
 pub struct ProxiedRequest {
     /// The method.
@@ -38,9 +38,9 @@ pub struct ProxiedRequest {
     pub target: String,
     /// The fault that it met.
     pub fault: Option<String>,
-    /// What upstream answered, once per delivery.
+    /// The statuses that upstream answered, once per delivery.
     pub upstream: Vec<u16>,
-    /// What the client was answered, `None` if the connection was reset or the request still waits.
+    /// The status that the client was answered, `None` if the connection was reset or the request still waits.
     pub answered: Option<u16>,
 }
 
@@ -72,7 +72,7 @@ impl FaultProxy {
                 move |wire| {
                     let shared = Arc::clone(&shared);
                     async move {
-                        // Whichever side went away, there is nobody left to tell.
+                        // Whichever side went away, there is no peer left to tell.
                         let _ended = shared.connection(wire).await;
                     }
                 }

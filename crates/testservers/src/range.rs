@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// What a `Range` header comes to for an object of some length.
+/// The result of a `Range` header for an object of some length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// There is no range, or none that makes sense: all of it.

@@ -1,4 +1,4 @@
-//! What can be made to go wrong on a running server.
+//! The faults that can be planted in a running server.
 //!
 //! [`Switches::inject`] adds a [`Rule`]: a [`Fault`] for the requests that it names, so many times, or for a
 //! share of them that a seed decides. [`Switches::set`] changes the standing [`Behaviour`]. Every rule that
@@ -153,7 +153,7 @@ pub(crate) fn chance(random: &SeededEntropy, share: f64) -> bool {
     (random.below(STEPS) as f64) < share * STEPS as f64
 }
 
-/// What becomes of one request.
+/// The plan for one request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) trace: Vec<String>,
@@ -173,7 +173,7 @@ pub(crate) enum Ending {
     Reset,
 }
 
-/// What becomes of the body of an answer.
+/// The fault of the body of an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum BodyFault {
     Truncate(usize),
@@ -182,7 +182,7 @@ pub(crate) enum BodyFault {
     Corrupt(usize),
 }
 
-/// What the service itself is to do differently.
+/// The orders to the service itself to act differently.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Orders {
     pub(crate) rules: WriteRules,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use icefield_storage::{Clock, SystemClock};
 
-/// What takes longer than this will not happen.
+/// The longest wait: an event that takes longer than this will not happen.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Waits until something holds. `what` says in words what was waited for.

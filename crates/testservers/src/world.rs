@@ -31,7 +31,7 @@ pub struct World {
 /// How a write treats its condition, and what else it must heed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteRules {
-    /// What becomes of the condition.
+    /// How the condition is treated.
     pub conditions: Conditions,
     /// How the entity tag is made.
     pub etags: EtagStyle,
@@ -39,7 +39,7 @@ pub struct WriteRules {
     pub one_a_second: bool,
 }
 
-/// What becomes of conditions.
+/// How conditions are treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Conditions {
     /// They hold, atomically.
@@ -64,7 +64,7 @@ struct State {
 #[derive(Default)]
 struct Bucket {
     objects: BTreeMap<String, Arc<StoredObject>>,
-    /// What was there before each change, oldest first.
+    /// The object that was there before each change, oldest first.
     changes: Vec<(String, Option<Arc<StoredObject>>)>,
     last_write: BTreeMap<String, SystemTime>,
 }

@@ -3,7 +3,7 @@
 //! It says in its first line of output where it is, as JSON: `endpoint`, `access_key`, `secret_key` and
 //! `bucket`. Then it answers each line of its input, a prefix, with one line: the objects of the bucket whose
 //! keys begin with it, key → `length`, `content_type` and `metadata`, also as JSON. When its input ends, it
-//! does, too, so that it does not outlive who started it.
+//! does, too, so that it does not outlive the process that started it.
 
 use std::io::{self, BufRead, Write};
 
@@ -24,7 +24,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// What a server holds below a prefix, whatever its clients say about it.
+/// The objects that a server holds below a prefix, whatever its clients say about it.
 fn objects(server: &S3Server, prefix: &str) -> Value {
     let mut found = Map::new();
     let keys = server.world().keys(server.bucket());

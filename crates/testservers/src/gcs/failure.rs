@@ -79,7 +79,7 @@ impl Failure {
 
 impl From<&Answer> for Failure {
     fn from(answer: &Answer) -> Self {
-        // What S3 says with 403 of credentials that have expired, GCS says with 401.
+        // GCS says with 401 of credentials that have expired what S3 says with 403.
         let status = match answer.code.as_str() {
             "ExpiredToken" => 401,
             _ => answer.status,

@@ -1,4 +1,4 @@
-//! What both interfaces of GCS can do with objects.
+//! The operations on objects that both interfaces of GCS have.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub(super) struct Operations {
     pub(super) switches: Switches,
 }
 
-/// What a copy needs to know.
+/// The parameters of a copy.
 pub(super) struct Copy<'a> {
     pub(super) from: (&'a str, &'a str),
     pub(super) from_generation: Option<u64>,

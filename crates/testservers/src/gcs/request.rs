@@ -1,4 +1,4 @@
-//! What a request over HTTP is for, and what it demands.
+//! The purpose of a request over HTTP, and its demands.
 
 use http::Method;
 use http::request::Parts;
@@ -16,7 +16,7 @@ pub(super) struct Ask {
     query: Vec<(String, String)>,
 }
 
-/// What there is to ask for.
+/// The kinds of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Upload,

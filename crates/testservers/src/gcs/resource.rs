@@ -1,4 +1,4 @@
-//! What is known about an object, as JSON, as headers and as a message.
+//! The metadata of an object, as JSON, as headers and as a message.
 
 use std::time::SystemTime;
 

@@ -74,7 +74,7 @@ struct Session {
     done: Option<Value>,
 }
 
-/// What is to be done after a chunk.
+/// The step that follows a chunk.
 pub(super) enum Progress {
     /// Reply with this.
     Reply(Response),
@@ -150,7 +150,7 @@ impl Sessions {
         })))
     }
 
-    /// Notes what an upload has become, for those who ask again.
+    /// Notes the object that an upload has become, for clients that ask again.
     pub(super) fn done(&self, id: &str, resource: Value) {
         let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(session) = sessions.get_mut(id) {

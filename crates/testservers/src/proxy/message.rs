@@ -29,7 +29,7 @@ pub(super) enum Framing {
     UntilClose,
 }
 
-/// What decides how a body ends, besides the headers.
+/// The facts that decide how a body ends, besides the headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Request,

@@ -9,7 +9,7 @@ use super::message::Message;
 use crate::switches::chance;
 use crate::{Answer, Gate};
 
-/// What becomes of a request or of its answer.
+/// The fault of a request, or of its answer.
 #[derive(Clone, Debug)]
 pub enum ProxyFault {
     /// The connection is reset and nothing is forwarded.

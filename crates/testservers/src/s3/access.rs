@@ -1,4 +1,4 @@
-//! Who may do what.
+//! The permissions of clients.
 
 use async_trait::async_trait;
 use s3s::access::{S3Access, S3AccessContext};

@@ -9,7 +9,7 @@ use super::reads::tag;
 use super::service::Context;
 use crate::world::{Cursor, ListQuery, Refusal};
 
-/// What `encoding-type=url` leaves as it is.
+/// The characters that `encoding-type=url` leaves as they are.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')

@@ -30,7 +30,7 @@ pub(super) async fn get(on: Context, input: GetObjectInput) -> S3Result<GetObjec
     };
     let attributes = &object.attributes;
     let tags = attributes.tags.len() as i32;
-    // Of whole objects only, to those who ask.
+    // Of whole objects only, to clients that ask.
     let asked = input.checksum_mode.as_ref().map(ChecksumMode::as_str) == Some("ENABLED");
     let sum = (asked && content_range.is_none()).then(|| crc32c::crc32c(&bytes).to_be_bytes());
     Ok(GetObjectOutput {

@@ -16,7 +16,7 @@ pub(super) struct Bucketeer {
     pub(super) switches: Switches,
 }
 
-/// What one operation needs besides its input.
+/// The facts that one operation needs besides its input.
 pub(super) struct Context {
     pub(super) world: Arc<World>,
     pub(super) behaviour: Behaviour,

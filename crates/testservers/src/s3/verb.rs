@@ -1,4 +1,4 @@
-//! What an S3 request is for, seen from its method, path and query.
+//! The purpose of an S3 request, seen from its method, path and query.
 
 use bytes::Bytes;
 use http::Method;

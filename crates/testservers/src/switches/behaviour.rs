@@ -18,9 +18,9 @@ pub struct Behaviour {
     pub etags: EtagStyle,
     /// Requests without a signature may read and list.
     pub anonymous_read: bool,
-    /// Nobody may list.
+    /// No client may list.
     pub deny_list: bool,
-    /// A missing object is reported as 403, as AWS does to those who may not list.
+    /// A missing object is reported as 403, as AWS does to clients that may not list.
     pub missing_is_forbidden: bool,
     /// `If-Match` on a missing object is 412, as with some stores, not 404 as on AWS.
     pub if_match_on_missing_is_412: bool,
@@ -41,7 +41,7 @@ pub struct Behaviour {
 /// A life-cycle rule for objects whose names begin with a prefix and that have all of some tags; in days.
 #[derive(Clone, Debug, Default)]
 pub struct LifecycleRule {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// How names begin.
     pub prefix: String,
@@ -51,7 +51,7 @@ pub struct LifecycleRule {
     pub delete_after: Option<i32>,
     /// When objects are moved to where they cannot be read at once.
     pub archive_after: Option<i32>,
-    /// When uploads that nobody finished are ended.
+    /// When unfinished uploads are ended.
     pub end_uploads_after: Option<i32>,
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{Answer, Gate};
 
-/// What a request is for, in words that S3 and GCS share.
+/// The purpose of a request, in words that S3 and GCS share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verb {
     /// Read an object's bytes.
@@ -39,7 +39,7 @@ pub enum Verb {
     Other,
 }
 
-/// What goes wrong.
+/// The fault of a request, or of its answer.
 #[derive(Clone, Debug)]
 pub enum Fault {
     /// The request is refused and has no effect.

@@ -1,4 +1,4 @@
-//! What must hold for a request to go through, and why it did not.
+//! The conditions of a request, and why they did not hold.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,7 +6,7 @@ use http::HeaderMap;
 
 use super::StoredObject;
 
-/// What a request demands of the object that is there. Empty means: nothing.
+/// The demands of a request on the object that is there. Empty means: none.
 #[derive(Clone, Debug, Default)]
 pub struct Condition {
     /// `If-Match`: one of these tags, or `*` for any object.

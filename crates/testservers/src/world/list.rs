@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::StoredObject;
 
-/// What a page is asked for.
+/// The parameters of a page.
 #[derive(Clone, Debug, Default)]
 pub struct ListQuery {
     /// Keys must begin with this.

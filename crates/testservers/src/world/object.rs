@@ -10,7 +10,7 @@ use md5::{Digest, Md5};
 /// One version of an object.
 #[derive(Clone, Debug)]
 pub struct StoredObject {
-    /// What it holds.
+    /// Its bytes.
     pub bytes: Bytes,
     /// The entity tag as it stands in a header: with its quotes, and `W/` if it is weak.
     pub etag: String,
@@ -20,7 +20,7 @@ pub struct StoredObject {
     pub metageneration: u64,
     /// When it was written, by the clock of its world.
     pub last_modified: SystemTime,
-    /// What the write said besides the bytes.
+    /// The attributes that came with the write.
     pub attributes: Attributes,
     pub(crate) sums: OnceLock<Sums>,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Sums {
     pub(crate) crc32c: u32,
 }
 
-/// What a write says about an object besides its bytes.
+/// The attributes that a write gives an object besides its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
     /// The media type.
@@ -60,9 +60,9 @@ pub struct Attributes {
 /// An object that is not stored yet.
 #[derive(Clone, Debug, Default)]
 pub struct Draft {
-    /// What it holds.
+    /// Its bytes.
     pub bytes: Bytes,
-    /// What is said about it.
+    /// Its attributes.
     pub attributes: Attributes,
     /// The entity tag, if it is not to follow from the bytes.
     pub etag: Option<String>,

@@ -14,9 +14,9 @@ use super::{Attributes, Condition, Draft, Refusal, StoredObject, World, WriteRul
 pub struct OpenUpload {
     /// Where the object will be.
     pub bucket: String,
-    /// What it will be called.
+    /// The key that it will have.
     pub key: String,
-    /// What was said about it.
+    /// The attributes that it will have.
     pub attributes: Attributes,
     /// When it was begun.
     pub initiated: SystemTime,
@@ -27,7 +27,7 @@ pub struct OpenUpload {
 /// One part of an upload.
 #[derive(Clone, Debug)]
 pub struct UploadedPart {
-    /// What it holds.
+    /// Its bytes.
     pub bytes: Bytes,
     /// Its entity tag, quoted.
     pub etag: String,
@@ -126,7 +126,7 @@ impl World {
         self.pause_if_racy(&upload.bucket, &upload.key, condition, rules)
             .await?;
         let mut state = self.lock();
-        // Somebody else may have completed it in the meantime.
+        // Another request may have completed it in the meantime.
         if !state.uploads.contains_key(id) {
             return Err(Refusal::NoUpload);
         }

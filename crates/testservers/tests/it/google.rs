@@ -19,7 +19,7 @@ pub(crate) fn server() -> GcsServer {
 
 fn install_tls() {
     static ONCE: Once = Once::new();
-    // Even over plain HTTP the client wants to know who would do the encryption.
+    // Even over plain HTTP the client wants to know which provider would do the encryption.
     ONCE.call_once(|| {
         let provider = rustls::crypto::ring::default_provider();
         let _already = provider.install_default();

@@ -1,4 +1,4 @@
-//! HTTP by hand, where no client of somebody else's is wanted.
+//! HTTP by hand, where no client of another library is wanted.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -1,4 +1,4 @@
-//! Conditions on S3: who wins, and how the others are told.
+//! Conditions on S3: which request wins, and how the others are told.
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::primitives::DateTime;
