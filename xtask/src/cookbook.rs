@@ -48,7 +48,7 @@ pub fn run() -> Result<()> {
 #[derive(Debug)]
 struct Bucket {
     server: Child,
-    /// What it says of itself.
+    /// The facts that it prints about itself.
     facts: Value,
 }
 

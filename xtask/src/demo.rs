@@ -230,7 +230,7 @@ fn parse_mean(printed: &str) -> Option<Mean> {
     })
 }
 
-/// What the fixtures say.
+/// The contents of the fixtures.
 struct Expected {
     variable: String,
     versions: Vec<Value>,

@@ -66,7 +66,7 @@ fn packages(built: &Built, out: &Path, archive: &[&str]) -> Result<()> {
     try_source(&out.join(format!("{name}.tar.gz")))
 }
 
-/// What a build has left for the packages.
+/// The files that a build has left for the packages.
 #[derive(Debug)]
 pub struct Built {
     /// The command line.

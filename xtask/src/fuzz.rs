@@ -32,7 +32,7 @@ const TARGETS: &[&str] = &[
     "commit",
 ];
 
-/// What makes libFuzzer see which code an input reaches, and with what it was compared.
+/// The flags that make libFuzzer see which code an input reaches, and with what it was compared.
 const FLAGS: &[&str] = &[
     "--cfg=fuzzing",
     "-Cpasses=sancov-module",

@@ -16,7 +16,7 @@ pub fn run(environment: &Environment) -> Result<()> {
     let programs = workspace::programs()?;
     run_on(environment, &programs, 1, &[])?;
     match environment.name == KNOWS_SPEC_2 {
-        // What is the same for both versions is not run again.
+        // A case that is the same for both versions is not run again.
         true => run_on(environment, &programs, 2, &ON_EACH_VERSION),
         false => Ok(()),
     }
@@ -59,7 +59,7 @@ fn run_on(
 /// commits that were acknowledged. See `interop/verify_repos.py` for what a copy looks like.
 ///
 /// # Errors
-/// If it misses a commit, finds a ref that nobody made, cannot open a copy, or there are fewer of them than
+/// If it misses a commit, finds a ref that no writer made, cannot open a copy, or there are fewer of them than
 /// `at_least`.
 pub fn verify(environment: &Environment, copies: &Path, at_least: usize) -> Result<()> {
     let mut python = script(environment, "verify_repos.py")?;

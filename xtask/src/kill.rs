@@ -27,7 +27,7 @@ pub fn fresh_copies() -> Result<PathBuf> {
 /// Lets the reference implementation look at the copies.
 ///
 /// # Errors
-/// If it finds an acknowledged commit missing, a branch that nobody made, or too few copies.
+/// If it finds an acknowledged commit missing, a branch that no writer made, or too few copies.
 pub fn verify(environment: &Environment) -> Result<()> {
     interop::verify(environment, &workspace::target()?.join("kill"), COPIES)
 }

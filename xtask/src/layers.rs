@@ -21,7 +21,7 @@ struct Layer {
     published: bool,
 }
 
-/// Who may know whom, lowest layer first. A new crate gets a row here, and a reason in its change.
+/// Which crate may use which, lowest layer first. A new crate gets a row here, and a reason in its change.
 const LAYERS: &[Layer] = &[
     Layer {
         name: "icefield-format",
@@ -130,7 +130,7 @@ const LAYERS: &[Layer] = &[
         published: true,
     },
     Layer {
-        // What a window is made of is read and written through the session; only small arrays are ever decoded.
+        // The arrays of a window are read and written through the session; only small arrays are ever decoded.
         name: "icefield-rolling",
         uses: &["icefield-zarr-store", "icefield-core"],
         tests_use: &[
@@ -256,7 +256,7 @@ const LAYERS: &[Layer] = &[
     },
 ];
 
-/// What a pure codec must not pull in: runtimes, stores, the network.
+/// The dependencies that a pure codec must not pull in: runtimes, stores, the network.
 const NOT_IN_FORMAT: &[&str] = &[
     "async-std",
     "futures-executor",

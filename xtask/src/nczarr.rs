@@ -15,7 +15,7 @@ struct Peer {
     asks: &'static [&'static str],
 }
 
-/// What judges, too, where it is there. GDAL is that of the system's own Python.
+/// The programs that judge, too, where they are there. GDAL is that of the system's own Python.
 const PEERS: [Peer; 2] = [
     Peer {
         package: "netcdf-bin",

@@ -13,8 +13,8 @@ use crate::{process, wheel, workspace};
 /// The suites below `crates/python/tests`, each with settings of its own.
 const SUITES: [&str; 5] = ["unit", "behaviour", "ecosystem", "docs", "beyond"];
 
-/// What runs on an older Python than that of [`judge`]: the files of a suite, or all of it if none is named. These depend
-/// on the interpreter (what is imported, pickled, forked, awaited and ended), or on the zarr and dask that are for it.
+/// The tests that run on an older Python than that of [`judge`]: the files of a suite, or all of it if none is named. They
+/// depend on the interpreter (what is imported, pickled, forked, awaited and ended), or on the zarr and dask that are for it.
 const ON_OLDER: [(&str, &[&str]); 3] = [
     (
         "unit",
@@ -37,7 +37,7 @@ const ON_OLDER: [(&str, &[&str]); 3] = [
     ("ecosystem", &[]),
 ];
 
-/// What is checked beside the package and its suites.
+/// The directories that are checked beside the package and its suites.
 const TYPED: [&str; 3] = [
     "crates/python/packaging",
     "crates/python/parity",
@@ -69,7 +69,7 @@ pub fn judge() -> &'static Environment {
 /// wheel is installed.
 ///
 /// # Errors
-/// What failed, after all has run.
+/// The failures, after all has run.
 pub fn run(environment: &Environment) -> Result<()> {
     let mut failed = Vec::new();
     let whole = is_whole(environment)?;
@@ -186,7 +186,7 @@ pub fn install(environment: &Environment) -> Result<()> {
         return Ok(());
     }
     let mut pip = pip_install(&environment.python()?);
-    // What it needs is there already, pinned; a wheel of the same version replaces the last one.
+    // Its dependencies are there already, pinned; a wheel of the same version replaces the last one.
     pip.args(["--no-index", "--no-deps", "--force-reinstall"]);
     process::run(pip.arg(&wheel))?;
     fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))
@@ -276,7 +276,7 @@ fn mypy(environment: &Environment) -> Result<Command> {
     mypy.arg("--cache-dir")
         .arg(environment.directory()?.join("mypy-cache"));
     if environment.name != judge().name {
-        // What must be ignored of today's packages is not there in older ones.
+        // An error that must be ignored of today's packages is not there in older ones.
         mypy.arg("--no-warn-unused-ignores");
     }
     Ok(mypy)
@@ -293,7 +293,7 @@ fn tests(suite: &str) -> PathBuf {
 fn pytest(environment: &Environment, suite: &str) -> Result<Command> {
     let mut pytest = python(environment, suite)?;
     pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
-    // What waits for ever ends, and says where.
+    // A test that waits for ever ends, and says where.
     pytest.args(["-o", "faulthandler_timeout=600"]);
     pytest.args(["-o", "faulthandler_exit_on_timeout=true"]);
     Ok(pytest)

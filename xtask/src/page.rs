@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace;
 
-/// What a page does, in order.
+/// The steps of a page, in order.
 #[derive(Debug)]
 pub struct Page {
     name: String,
@@ -29,11 +29,11 @@ pub struct Page {
 pub struct Section {
     /// The heading.
     pub title: String,
-    /// What is done there.
+    /// The steps that are done there.
     pub page: Page,
 }
 
-/// What commands find beside the machine's own programs and variables.
+/// The programs and variables that commands find beside the machine's own.
 #[derive(Debug)]
 pub struct Surroundings {
     /// Directories of programs, searched first.

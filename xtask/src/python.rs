@@ -14,7 +14,7 @@ pub struct Environment {
     pub name: &'static str,
     /// The interpreter it needs, as `major.minor`.
     pub version: &'static str,
-    /// What is installed, relative to the root.
+    /// The list of packages that are installed, relative to the root.
     pub requirements: &'static str,
     /// Whether a machine without that interpreter fails the tests, or skips by name what needs it.
     pub required: bool,
@@ -36,7 +36,7 @@ pub const ENVIRONMENTS: [Environment; 2] = [
     },
 ];
 
-/// What writes and reads archive files: the libraries of HDF5, NetCDF, kerchunk and VirtualiZarr, and the reference
+/// The packages that write and read archive files: the libraries of HDF5, NetCDF, kerchunk and VirtualiZarr, and the reference
 /// implementation to read what was imported of them.
 pub const ARCHIVES: Environment = Environment {
     name: "archives",
@@ -45,7 +45,7 @@ pub const ARCHIVES: Environment = Environment {
     required: true,
 };
 
-/// What makes and judges wheels.
+/// The packages that make and judge wheels.
 pub const WHEEL: Environment = Environment {
     name: "wheel",
     version: "3.11",
@@ -53,7 +53,7 @@ pub const WHEEL: Environment = Environment {
     required: true,
 };
 
-/// What builds a release: zig, and what hands it to cargo.
+/// The packages that build a release: zig, and the one that hands it to cargo.
 pub const RELEASE: Environment = Environment {
     name: "release",
     version: "3.11",

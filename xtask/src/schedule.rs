@@ -5,7 +5,7 @@ use crate::stage::Stage;
 /// How far a stage is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Nobody asked for it.
+    /// It was not asked for.
     LeftOut,
     /// It has not started.
     Waiting,
@@ -17,7 +17,7 @@ pub enum State {
     NotPassed,
 }
 
-/// What is to be done.
+/// The next step.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     /// Start the stage at this place.

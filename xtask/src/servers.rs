@@ -1,7 +1,7 @@
 //! Servers that others wrote, as a second opinion: what our own servers in `crates/testservers` say, they must say,
 //! too. Each is installed below the target directory, started on loopback, tested against, and stopped.
 //!
-//! What one of them cannot do is left out by name, in the module of the tests that has its name.
+//! A case that one of them cannot run is left out by name, in the module of the tests that has its name.
 
 mod azurite;
 mod fake_gcs_server;

@@ -97,7 +97,7 @@ fn environments() -> Vec<Stage> {
     stages
 }
 
-/// What is run with the wheel of the Python package, most of it beside the reference implementation.
+/// The tests that run with the wheel of the Python package, most of them beside the reference implementation.
 fn beside_reference() -> [Stage; 4] {
     let installed = installed_stage(package::judge());
     [

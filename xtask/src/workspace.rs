@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::process;
 
-/// What every build for tests, demo and interop selects. One selection means one feature set, so that
+/// The crates and features that every build for tests, demo and interop selects. One selection means one feature set, so that
 /// nothing is compiled twice: `cargo test` and [`build_programs`] share all that lies below them.
 pub const SELECTION: &[&str] = &["--workspace", "--all-features"];
 

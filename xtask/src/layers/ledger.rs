@@ -1,4 +1,4 @@
-//! What only the ledger knows: facts of one spec version that no crate above `icefield-refs` may name.
+//! The facts that only the ledger knows: facts of one spec version that no crate above `icefield-refs` may name.
 
 use std::fs;
 use std::path::Path;

@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Sends one request to a port of loopback and returns the status of the answer.
 ///
 /// # Errors
-/// If nobody listens, or what comes back is no HTTP.
+/// If no server listens, or what comes back is no HTTP.
 pub fn status(method: &str, port: u16, path: &str, json: &str) -> Result<u16> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;

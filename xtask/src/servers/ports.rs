@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use anyhow::{Context, Result};
 
-/// Returns ports that nobody listened on just now. Somebody else may still take one: a server that finds its port
+/// Returns ports that no process listened on just now. Another process may still take one: a server that finds its port
 /// taken is started again with others.
 ///
 /// # Errors

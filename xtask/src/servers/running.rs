@@ -14,7 +14,7 @@ use crate::process;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The pause between two looks at it.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How often one is started that ends at once, perhaps because somebody took its port.
+/// How often one is started that ends at once, perhaps because another process took its port.
 const TRIES: u32 = 3;
 
 /// Runs the server, and kills it when the input ends: when xtask closes it, or is gone, in whatever way. By its id,

@@ -47,7 +47,7 @@ pub fn run() -> Result<Outcome> {
             weed.arg(format!("-{service}.port.grpc={}", ports[2 * at + 1]));
         }
         weed.arg(format!("-s3.config={}", identities.display()));
-        // Nothing that is not needed listens, and nothing is told to anybody.
+        // No service that is not needed listens, and nothing is reported anywhere.
         weed.args(["-s3.port.iceberg=0", "-s3.port.lance=0"]);
         weed.arg("-master.telemetry=false");
         // A bucket takes several volumes, which are large unless told otherwise.
