@@ -329,6 +329,63 @@ async fn a_scalar_has_codecs_only() {
     );
 }
 
+both_versions!(what_was_never_written_reads_as_the_fill_value_of_its_type);
+async fn what_was_never_written_reads_as_the_fill_value_of_its_type() {
+    let halves = |values: &[u16]| -> Vec<u8> {
+        let values = values.iter();
+        values.flat_map(|it| it.to_le_bytes()).collect()
+    };
+    let texts = |texts: &[&[u8]]| -> Vec<u8> {
+        let mut bytes = (texts.len() as u32).to_le_bytes().to_vec();
+        for text in texts {
+            bytes.extend((text.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(text);
+        }
+        bytes
+    };
+    let little = json!([{ "name": "bytes", "configuration": { "endian": "little" } }]);
+    for (data_type, fill, codecs, written, expected) in [
+        (
+            "variable_length_bytes",
+            json!("AP8="),
+            json!(["vlen-bytes"]),
+            texts(&[b"a", b"bc"]),
+            texts(&[b"a", b"bc", b"\x00\xff", b"\x00\xff"]),
+        ),
+        (
+            "float16",
+            json!(1),
+            little.clone(),
+            halves(&[0x4000, 0x4200]),
+            halves(&[0x4000, 0x4200, 0x3c00, 0x3c00]),
+        ),
+        (
+            "float16",
+            json!("NaN"),
+            little.clone(),
+            halves(&[0x4000, 0x4200]),
+            halves(&[0x4000, 0x4200, 0x7e00, 0x7e00]),
+        ),
+    ] {
+        let tree = Tree::new();
+        let mut document = array(&[4], &[2], &["x"]);
+        document["data_type"] = data_type.into();
+        document["fill_value"] = fill;
+        document["codecs"] = codecs;
+        tree.json("zarr.json", &group(json!({})))
+            .json("a/zarr.json", &document)
+            .file("a/c/0", written);
+        let repository = repository().await;
+        run(tree.import(), &repository).await;
+        let rechunk = Rechunk::new(path("/a"), chunks("x=4"));
+        let done = rechunk.run(&repository, BranchName::main(), "").await;
+        committed(done.unwrap().1);
+        let session = tip(&repository).await;
+        let found = session.chunk(&path("/a"), &[0], ByteRange::All).await;
+        assert_eq!(found.unwrap().unwrap(), expected, "{data_type}");
+    }
+}
+
 both_versions!(a_session_is_rechunked_with_its_edits_and_others_collide);
 async fn a_session_is_rechunked_with_its_edits_and_others_collide() {
     let tree = tree([4, 4], [2, 2]);
