@@ -14,17 +14,13 @@ const SEED: u64 = 0x0057_0925;
 /// When the version-1 program commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Moment {
-    AfterTheFirstStop,
-    AfterTheSecondStop,
-    AfterTheUpgrade,
+    FirstStop,
+    SecondStop,
+    Upgrade,
 }
 
 impl Moment {
-    const ALL: [Self; 3] = [
-        Self::AfterTheFirstStop,
-        Self::AfterTheSecondStop,
-        Self::AfterTheUpgrade,
-    ];
+    const ALL: [Self; 3] = [Self::FirstStop, Self::SecondStop, Self::Upgrade];
 }
 
 /// One pair of stops.
@@ -54,19 +50,19 @@ impl Pair {
         let first = stopping(self.first);
         let _ = try_upgrade(&(Arc::new(first.clone()) as _)).await;
         let mut acknowledged = false;
-        if self.moment == Moment::AfterTheFirstStop {
+        if self.moment == Moment::FirstStop {
             acknowledged = handle.act(what).await;
         }
         let second = stopping(self.second);
         let _ = try_upgrade(&(Arc::new(second.clone()) as _)).await;
         // The first process may be told of its write only now.
         first.deliver_pending().await;
-        if self.moment == Moment::AfterTheSecondStop {
+        if self.moment == Moment::SecondStop {
             acknowledged = handle.act(what).await;
         }
         ended(try_upgrade(&storage).await);
         second.deliver_pending().await;
-        if self.moment == Moment::AfterTheUpgrade {
+        if self.moment == Moment::Upgrade {
             acknowledged = handle.act(what).await;
             assert!(!acknowledged, "{self:?}");
         }

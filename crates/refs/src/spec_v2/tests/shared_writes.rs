@@ -29,28 +29,31 @@ fn a_commit_that_another_caller_wrote_is_done_whatever_becomes_of_later_edits() 
         let faulty = FaultyStorage::new(Arc::clone(&inner), plan);
         let storage: Arc<dyn Storage> = Arc::new(faulty);
         let ledger = ledger(&storage, 2);
-        let begin = async |branch: &'static str, number| {
-            let expected = tip(&ledger, branch).await;
+        let root = tip(&ledger, "later").await;
+        let begin = |branch: &str, number| {
             let edit = Edit::Commit {
                 name: name(branch),
-                snapshot: info(number, expected.snapshot),
+                snapshot: info(number, root.snapshot),
                 moves_nodes: false,
-                expected,
+                expected: root.clone(),
             };
             let ledger = ledger.clone();
-            let task = tokio::spawn(async move { ledger.apply(edit).await });
-            settle().await;
-            task
+            tokio::spawn(async move { ledger.apply(edit).await })
         };
         // The first caller holds the turn, so that the next two go into one write, of which the reply never comes.
-        let held = begin("held", 1).await;
-        let writer = begin("writer", 2).await;
-        let written = begin("written", 3).await;
+        let held = begin("held", 1);
+        settle().await;
+        let writer = begin("writer", 2);
+        settle().await;
+        let written = begin("written", 3);
+        settle().await;
         held.abort();
         settle().await;
         // A caller that comes and goes takes the place in the line that the writer left, so that the later one is behind.
-        let passing = begin("passing", 4).await;
-        let later = begin("later", 5).await;
+        let passing = begin("passing", 4);
+        settle().await;
+        let later = begin("later", 5);
+        settle().await;
         passing.abort();
         settle().await;
         writer.abort();
