@@ -27,13 +27,14 @@ const FACTS: &[Fact] = &[
     Fact {
         text: ".parent_id()",
         instead: "`Ledger::graph` and its walks tell parents",
-        // They show `repo` as it is stored, or hold it against files.
+        // They show `repo` as it is stored, or compare files with it.
         spared: &[
             "crates/maintenance/src/bundle/repo.rs",
             "crates/maintenance/src/check/histories.rs",
             "crates/maintenance/src/check/lost.rs",
             "crates/maintenance/src/check/objects.rs",
             "crates/maintenance/src/check/unlisted.rs",
+            "crates/maintenance/src/downgrade/rewriter.rs",
             "crates/python/src/inspect/repo_info.rs",
         ],
     },
@@ -53,7 +54,7 @@ const FACTS: &[Fact] = &[
     Fact {
         text: "layout::REPO",
         instead: "`Ledger::open` and `Ledger::was_upgraded` look for it",
-        // Bundles hold it, and errors and findings name it.
+        // Bundles hold it, and errors, findings and reports name it.
         spared: &[
             "crates/maintenance/src/bundle.rs",
             "crates/maintenance/src/bundle/member.rs",
@@ -62,6 +63,7 @@ const FACTS: &[Fact] = &[
             "crates/maintenance/src/check/run.rs",
             "crates/maintenance/src/check/strays.rs",
             "crates/maintenance/src/copy/receive.rs",
+            "crates/maintenance/src/downgrade/examine.rs",
             "crates/python/src/inspect/repo_info.rs",
         ],
     },
