@@ -297,7 +297,7 @@ impl Import {
     /// # Errors
     /// As [`Import::run`].
     pub async fn stage(&self, session: &Session) -> Result<ImportReport, ImportError> {
-        // Whatever is dropped leaves edits that nobody commits, and garbage.
+        // Whatever is dropped leaves uncommitted edits and garbage.
         self.interrupt.unless(self.stage_all(session)).await?
     }
 

@@ -105,7 +105,7 @@ impl Materialize {
     /// # Errors
     /// As [`Materialize::run`].
     pub async fn stage(&self, session: &Session) -> Result<MaterializeReport, ImportError> {
-        // Whatever is dropped leaves edits that nobody commits, and garbage.
+        // Whatever is dropped leaves uncommitted edits and garbage.
         self.interrupt.unless(self.stage_all(session)).await?
     }
 

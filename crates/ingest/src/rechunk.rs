@@ -188,7 +188,7 @@ impl Rechunk {
     /// # Errors
     /// As [`Rechunk::run`].
     pub async fn stage(&self, session: &Session) -> Result<RechunkReport, ImportError> {
-        // Whatever is dropped leaves edits that nobody commits, and garbage.
+        // Whatever is dropped leaves uncommitted edits and garbage.
         self.interrupt.unless(self.stage_all(session)).await?
     }
 

@@ -326,7 +326,7 @@ async fn logs_that_are_written_anew_move_on_from_where_those_of_expired_commits_
     let session = writer(&trial.open(&storage).await).await;
     moved(&session, "/d", "/e").await;
     let CommitOutcome::Committed(amended) = session.amend("amended").await.expect("decided") else {
-        panic!("nobody else commits");
+        panic!("no other writer commits");
     };
     assert_eq!(moves(amended).await, ["/c /e"]);
 }

@@ -347,7 +347,7 @@ fn a_manifest_with_many_locations_is_smaller_with_a_dictionary_of_its_own() {
     };
     assert_eq!(compress(&plain, &none).bytes, plain.bytes);
     assert_eq!(compress(&compressed, &settings).bytes, compressed.bytes);
-    // Settings that nobody can want claim no memory.
+    // Absurd settings claim no memory.
     let large = LocationCompression {
         dictionary_max_size_bytes: u32::MAX,
         dictionary_max_training_samples: u16::MAX,
