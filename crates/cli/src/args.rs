@@ -77,9 +77,9 @@ pub(crate) struct Args {
     #[arg(long, global = true, value_enum, default_value_t = Fsync::Commit, value_name = "WHEN")]
     pub(crate) fsync: Fsync,
 
-    /// Let the repository refer to foreign files below this prefix, such as file:///data or s3://archive/2015 (repeatable).
-    /// Unsigned, unless it ends with ?credentials. An endpoint that the repository names must be named here, too:
-    /// ?endpoint=URL.
+    /// Let the repository refer to foreign files below this prefix: a folder by its path or URL, or s3://archive/2015
+    /// (repeatable). Requests are unsigned, unless it ends with ?credentials. An endpoint that the repository names must be
+    /// named here, too: ?endpoint=URL.
     #[arg(long, global = true, value_name = "PREFIX")]
     pub(crate) grant: Vec<String>,
 }

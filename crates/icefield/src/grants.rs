@@ -4,7 +4,8 @@
 //! s3://archive/2015?region=eu-west-1                what lies below that prefix, unsigned
 //! s3://archive/2015?credentials                     … signed with the keys that the environment has
 //! az://container/x?account=name                     containers of Azure need their account
-//! file:///data
+//! file:///data                                      a folder of this machine by its URL,
+//! /data, archive/2015                               … or by its path, which needs no encoding
 //! https://host/data                                 servers that anybody can reach
 //! http://localhost:8000/data?private                … and those of this machine and the network around it
 //! https://host/data?headers                         … and the headers that the repository's configuration says
@@ -24,19 +25,21 @@ use icefield_core::{OpenContainer, VirtualAccess, VirtualLocation};
 use icefield_format::config::{VirtualChunkContainer, VirtualStore};
 use icefield_storage::{BoxError, Storage};
 
-use crate::location::without_options;
+use crate::location::{file_url, scheme_of, without_options};
 use crate::{Error, Location, LocationError, Schemes};
 
 pub use bucket::GrantedBucket;
 pub use identity::Identity;
 use identity::{Anonymous, Environment};
 
-/// Grants a repository access to what lies below a prefix, such as `s3://archive/2015?region=eu-west-1`. What the grant does not say of the
+/// Grants a repository access to what lies below a prefix, such as `s3://archive/2015?region=eu-west-1`. Text without a
+/// scheme is the path of a folder of this machine, links resolved, and takes no options. What the grant does not say of the
 /// place, the repository's configuration may say, but for where requests go: an endpoint, and for Azure with credentials
 /// an account, must be in the grant.
 ///
 /// # Errors
-/// [`Invalid`](crate::ErrorKind::Invalid) if it is no location of virtual chunks, or has an option that is none.
+/// [`Invalid`](crate::ErrorKind::Invalid) if it is no location of virtual chunks, has an option that is none, or is the path
+/// of a folder that does not exist.
 pub fn grant(access: VirtualAccess, text: &str) -> Result<VirtualAccess, Error> {
     let place = Place::parse(text, None)?;
     place.add_to(access)
@@ -76,6 +79,25 @@ fn known_options(service: &str) -> &'static [&'static str] {
 
 const CREDENTIALS: &str = "credentials";
 
+/// Returns the URL of a folder that is named by its path. Symbolic links are resolved, as an import resolves those of
+/// its sources: the locations that it stores lie below the folder's real path.
+fn folder_location(path: &str) -> Result<VirtualLocation, Error> {
+    let refused = |problem: String| LocationError::Rule {
+        url: path.to_owned(),
+        problem: format!("cannot be granted: {problem}"),
+    };
+    let folder = std::fs::canonicalize(path).map_err(|error| {
+        refused(format!(
+            "{error}; give a folder, or a URL such as file:///data"
+        ))
+    })?;
+    let text = folder
+        .to_str()
+        .ok_or_else(|| refused("its real path is not UTF-8".to_owned()))?;
+    let location = VirtualLocation::parse_prefix(&file_url(text));
+    location.map_err(|rule| refused(rule.to_string()).into())
+}
+
 /// A place as its grant names it.
 #[derive(Clone, Debug)]
 struct Place {
@@ -86,13 +108,20 @@ struct Place {
 
 impl Place {
     fn parse(text: &str, identity: Option<Arc<dyn Identity>>) -> Result<Self, Error> {
-        let (prefix, query) = text.split_once('?').unwrap_or((text, ""));
+        let by_path = scheme_of(text).is_none();
+        let (prefix, query) = match by_path {
+            true => (text, ""),
+            false => text.split_once('?').unwrap_or((text, "")),
+        };
         let rule = |problem: String| LocationError::Rule {
             url: without_options(prefix).to_owned(),
             problem,
         };
-        let location = VirtualLocation::parse_prefix(prefix);
-        let location = location.map_err(|it| rule(format!("cannot be granted: {it}")))?;
+        let location = match by_path {
+            true => folder_location(prefix)?,
+            false => VirtualLocation::parse_prefix(prefix)
+                .map_err(|it| rule(format!("cannot be granted: {it}")))?,
+        };
         let known = known_options(location.service()).iter();
         let known: Vec<&str> = known
             .copied()

@@ -309,7 +309,7 @@ fn hex(byte: u8) -> Option<u8> {
 }
 
 /// Encodes an absolute path as the canonical file URL.
-fn file_url(path: &str) -> String {
+pub(crate) fn file_url(path: &str) -> String {
     let mut url = String::from("file://");
     for byte in path.bytes() {
         let plain = byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@".contains(&byte);

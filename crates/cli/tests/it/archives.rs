@@ -104,6 +104,11 @@ fn months_are_referred_to_in_one_commit() {
         .output()
         .unwrap();
     assert!(bytes.status.success() && bytes.stdout.len() > 100_000);
+    let by_path = world
+        .command(&["cat", "r", "tos/c/1/0/0", "--grant", "a"])
+        .output()
+        .unwrap();
+    assert_eq!(by_path.stdout, bytes.stdout);
     for narrow in [
         format!("{granted}x"),
         format!("{granted}/other"),

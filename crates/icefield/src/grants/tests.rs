@@ -263,3 +263,26 @@ fn what_is_no_grant_is_refused() {
     );
     assert!(both.is_err());
 }
+
+#[test]
+fn a_folder_is_granted_by_its_path_whatever_its_name_holds() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let root = directory.path().canonicalize().expect("it exists");
+    for name in ["plain", "a%41 b", "what?x=1", "c#d", "\u{e9}t\u{e9}"] {
+        let folder = root.join(name);
+        std::fs::create_dir(&folder).expect(name);
+        let link = root.join(format!("link to {name}"));
+        std::os::unix::fs::symlink(&folder, &link).expect(name);
+        let folder = folder.to_str().expect(name);
+        let expected = VirtualLocation::parse_prefix(&file_url(folder)).expect(name);
+        assert_eq!(place(folder).location, expected, "{name}");
+        assert_eq!(
+            place(link.to_str().expect(name)).location,
+            expected,
+            "an import stores real paths: {name}"
+        );
+    }
+    let gone = root.join("gone");
+    let error = grant(VirtualAccess::none(), gone.to_str().expect("text")).expect_err("it is gone");
+    assert!(error.to_string().contains("gone"), "{error}");
+}
