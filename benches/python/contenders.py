@@ -2,7 +2,7 @@
 
 What is timed as a write ends where the bytes are with the kernel, the same for all three: `LocalStore` and icechunk
 never flush, icefield flushes at commit (one `fsync` for each of the few files of a commit, one `syncfs` for many). So
-commits are a case of their own, and nobody waits for the disk within another one.
+commits are a case of their own, and no other case waits for the disk.
 """
 
 import importlib

@@ -28,7 +28,7 @@ def _touch_memory(folder: Path) -> None:
 
     A virtual machine gets memory from its host at the first touch, and gives back what it does not
     use: that costs several times what copying into it does, whosever turn it is. What a file had
-    in the page cache is given to whoever asks next.
+    in the page cache is given to the next process that asks.
     """
     scratch = folder / "touched"
     part = bytes(TOUCHED >> 8)
@@ -41,7 +41,7 @@ def _touch_memory(folder: Path) -> None:
 def _measure(
     cases: list[Case], who: list[known.Contender], size: Size, rounds: int, folder: Path, quick: bool
 ) -> list[tuple[str, str, Measured]]:
-    """All cases, in rounds; whoever was first in one round is last in the next."""
+    """All cases, in rounds; the first contender of one round is the last of the next."""
     results: list[tuple[str, str, Measured]] = []
     for number in range(rounds):
         turn = number % len(who)

@@ -27,7 +27,7 @@ pub enum Durable {
     FileAndName,
 }
 
-/// Writes a file under another name first, so that nobody sees half of it.
+/// Writes a file under another name first, so that no reader sees half of it.
 ///
 /// # Errors
 /// What the file system says.

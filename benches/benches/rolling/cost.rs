@@ -47,7 +47,7 @@ async fn open(place: &Place, way: &str) -> (Repository, CountingStorage) {
     let rules = format!("manifest:\n  splitting:\n    split_sizes:\n    - {rule}\n");
     let config = match way {
         "grow" => RepositoryConfig::decode(rules.as_bytes()).expect("a configuration"),
-        // What nobody configured.
+        // Not configured.
         _ => RepositoryConfig::default(),
     };
     let builder = Repository::builder(Arc::new(counting.clone())).config(config);

@@ -28,7 +28,7 @@ const READERS: u64 = 2;
 const WRITERS: usize = 4;
 /// Snapshots that are kept when old ones expire.
 const KEPT: u64 = 3;
-/// An inline chunk has at most so many bytes, unless somebody configures something else.
+/// An inline chunk has at most so many bytes by default.
 const INLINE: u64 = 512;
 /// Times of objects may be cut to the second, and so may the time that they are compared with.
 const ROUNDING: time::Duration = time::Duration::from_millis(2100);
@@ -72,7 +72,7 @@ pub(crate) fn run(places: &Places<'_>, kind: &str, extent: Extent, rolls: u32) -
         let repository = open(place.open()).await;
         let mut tasks = Vec::new();
         if readers.is_empty() {
-            // Nobody else sees this memory.
+            // No other process sees this memory.
             for seed in 0..READERS {
                 let (repository, is_over) = (repository.clone(), Arc::clone(&is_over));
                 let read = async move { read(&repository, extent, seed, &is_over).await };

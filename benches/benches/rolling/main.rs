@@ -122,7 +122,7 @@ fn main() -> ExitCode {
         let sizes: Vec<Size> = mode
             .pick(&SIZES[..], &[TINY])
             .iter()
-            // Only on a disk a large window says more than a small one, unless somebody wants it.
+            // A large window says more than a small one on a disk alone, unless it is asked for.
             .filter(|size| match chosen("--size") {
                 Some(name) => size.name == name,
                 None => size.name.ends_with('S') || *kind == "local",

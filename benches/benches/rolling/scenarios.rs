@@ -1,4 +1,4 @@
-//! What happens beside steady rolls: history comes in from behind, and nobody rolls for long.
+//! What happens beside steady rolls: history comes in from behind, and no roll happens for long.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const ROUNDING: Duration = Duration::from_millis(2100);
 
 /// Changes a window and fills what comes in.
 async fn change(repository: &Repository, extent: Extent, change: Change) {
-    // Two that change the window without a rest, and nobody gives way.
+    // Two writers that change the window without a rest, and neither gives way.
     let rolling = rolling(repository).complete().tries(1000);
     let rolled = rolling.run(&change, async |session, staged| {
         let window = window(session);
@@ -80,7 +80,7 @@ pub(crate) fn prepend(places: &Places<'_>, kind: &str, extent: Extent) -> bool {
     good
 }
 
-/// Nobody rolls for longer than old snapshots are kept: what is in the window is there, however old it is.
+/// No roll happens for longer than old snapshots are kept: the window keeps its content, however old it is.
 pub(crate) fn late(places: &Places<'_>, kind: &str, extent: Extent) -> bool {
     let place = places.make(kind, "late");
     let slabs = i64::from(extent.slabs);

@@ -10,7 +10,7 @@ use crate::{AlphaError, AlphaId, Layout};
 
 /// The outcome of an attempt to move a branch.
 #[derive(Debug)]
-#[must_use = "somebody else may have been first, or the outcome may be unknown"]
+#[must_use = "another writer may have been first, or the outcome may be unknown"]
 pub enum Advance {
     /// The file with this number was created: the branch points to the new snapshot.
     Created {

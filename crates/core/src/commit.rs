@@ -320,7 +320,7 @@ impl Commit {
                 Ok((CommitOutcome::BranchMoved { expected, found }, None))
             }
             plan::Written::Prepared(prepared) => {
-                // Dropped while the branch is being moved, nobody knows whether it was.
+                // Dropped while the branch is being moved, the outcome is unknown.
                 hold.then(Some(Phase::Unresolved {
                     tip: tip.clone(),
                     snapshot: prepared.snapshot().id,
@@ -341,7 +341,7 @@ impl Commit {
 }
 
 impl Session {
-    /// Waits a random time, longer after more lost races, so that others get their turn: for whoever rebases and commits by
+    /// Waits a random time, longer after more lost races, so that others get their turn: for a caller that rebases and commits by
     /// hand. [`Commit::rebase_with`] does it by itself.
     pub async fn pause_after_lost_races(&self, lost: usize) {
         pause(self, lost).await;

@@ -94,7 +94,7 @@ pub enum RepositoryError {
     },
     /// What came before a snapshot is not in the history any more.
     #[error(
-        "what came before snapshot {snapshot} has expired, so nobody can tell what it changed: compare it with a snapshot that is there"
+        "what came before snapshot {snapshot} has expired, so its changes are no longer known: compare it with a snapshot that is there"
     )]
     ParentExpired {
         /// The snapshot.
@@ -110,7 +110,7 @@ pub enum RepositoryError {
     },
     /// The log of a snapshot cannot be made to tell all that changed since another one.
     #[error(
-        "nobody can tell any more what changed from {parent} to {snapshot}: manifests that would tell are lost, and so are logs in between"
+        "the changes from {parent} to {snapshot} are no longer known: manifests that would tell are lost, and so are logs in between"
     )]
     ChangesLost {
         /// The snapshot.
@@ -435,7 +435,7 @@ pub enum CommitError {
     /// A snapshot or ref of the repository could not be had.
     #[error(transparent)]
     Repository(#[from] RepositoryError),
-    /// Somebody wished so.
+    /// The caller asked to end it early.
     #[error("the commit was interrupted before anything was published: commit again to go on")]
     Interrupted(#[from] crate::Interrupted),
     /// The edits could not be carried over to the commit that was first.

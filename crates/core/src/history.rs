@@ -37,7 +37,7 @@ pub enum ApplyOutcome {
     /// Nothing is left to do: the session's snapshot has all of it already, or a solver has given it up. A merge
     /// that ends so is not recorded; the next one meets the same changes.
     NothingToDo,
-    /// Changes collide, and nobody settled it. The session is as before.
+    /// Changes collide, and no solver settled it. The session is as before.
     Conflicts(Vec<Conflict>),
 }
 

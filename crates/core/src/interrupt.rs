@@ -25,13 +25,13 @@ use tokio::sync::watch;
 #[derive(Clone)]
 pub struct Interrupt(Arc<watch::Sender<bool>>);
 
-/// The work was interrupted, as somebody wished.
+/// The work was interrupted on request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted, as asked")]
 pub struct Interrupted;
 
 impl Interrupt {
-    /// Returns one that nobody has raised.
+    /// Returns one that is not raised.
     pub fn new() -> Self {
         Self(Arc::new(watch::Sender::new(false)))
     }
@@ -41,12 +41,12 @@ impl Interrupt {
         self.0.send_replace(true);
     }
 
-    /// Returns whether somebody has asked.
+    /// Returns whether it is raised.
     pub fn is_raised(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Goes on unless somebody has asked.
+    /// Goes on unless it is raised.
     ///
     /// # Errors
     /// [`Interrupted`].
@@ -57,7 +57,7 @@ impl Interrupt {
         }
     }
 
-    /// Does work that can be dropped at any time, unless somebody asks to end it; the sooner counts.
+    /// Does work that can be dropped at any time, until it is done or the interrupt is raised, whichever comes first.
     ///
     /// # Errors
     /// [`Interrupted`].

@@ -52,7 +52,7 @@ enum Decoded {
     Snapshot(Arc<Snapshot>),
     Manifest(Arc<Manifest>),
     TransactionLog(Arc<TransactionLog>),
-    /// A file that somebody here wrote, to be decoded by the first who asks for it.
+    /// A file that this process wrote, to be decoded at its first use.
     File(Bytes),
 }
 
@@ -77,7 +77,7 @@ const REMEMBERED: usize = 1 << 20;
 /// or never.
 pub(crate) const REMEMBERED_IN_ALL: usize = 8 << 20;
 
-/// A manifest as it was just stored: its id, its file, and what it says, if somebody knows that anyway.
+/// A manifest as it was just stored: its id, its file, and its decoded content, if the writer has it anyway.
 pub(crate) type StoredManifest = (ManifestId, Bytes, Option<Arc<Manifest>>);
 
 /// What an object in memory is found by.
@@ -86,7 +86,7 @@ struct Name {
     kind: Kind,
     id: [u8; 12],
     /// Of a transaction log, the parent that its snapshot had in the graph before the log was read: expiration makes
-    /// the log tell more before it gives the snapshot another parent, so that whoever goes by this parent finds a log
+    /// the log tell more before it gives the snapshot another parent, so that a reader that goes by this parent finds a log
     /// that is as new.
     behind: Option<SnapshotId>,
 }
@@ -309,7 +309,7 @@ impl Objects {
         }
     }
 
-    /// A manifest for whoever has use for it once: one that is not in memory is not kept there, and not decoded yet.
+    /// A manifest for a single use: one that is not in memory is not kept there, and not decoded yet.
     pub(crate) async fn open_manifest(&self, id: ManifestId) -> Result<OpenManifest, FetchError> {
         let name = Name::new(Kind::Manifest, *id.as_bytes());
         let limits = self.settings.decode_limits;
@@ -380,7 +380,7 @@ impl Objects {
         }
     }
 
-    /// A log as it is stored now, for whoever has no use for its snapshot.
+    /// A log as it is stored now, for a caller that has no use for its snapshot.
     pub(crate) async fn stored_log(
         &self,
         id: SnapshotId,
@@ -440,7 +440,7 @@ impl Objects {
         Ok(fresh)
     }
 
-    /// Keeps what somebody else has just written to the same store.
+    /// Keeps what another handle has just written to the same store.
     pub(crate) fn adopt(&self, fresh: &Fresh) {
         for (name, decoded) in &fresh.0 {
             if self.cache.peek(name).is_none() {
@@ -513,7 +513,7 @@ impl SnapshotSource for Objects {
     }
 
     fn forget(&self, id: SnapshotId) {
-        // Its log goes with it: it is found only by whoever has a snapshot with the old parent, for whom it is right.
+        // Its log goes with it: only a reader that has a snapshot with the old parent finds it, and for that one it is right.
         self.cache
             .remove(&Name::new(Kind::Snapshot, *id.as_bytes()));
     }

@@ -48,7 +48,7 @@ pub enum RebaseOutcome {
         /// Commits that were passed.
         commits: usize,
     },
-    /// Edits collide with a commit, and nobody settled it. The session is as before.
+    /// Edits collide with a commit, and no solver settled it. The session is as before.
     Conflicts {
         /// The commit.
         snapshot: SnapshotId,

@@ -248,7 +248,7 @@ impl Repository {
         self.0.configs.stored().is_some()
     }
 
-    /// Stores a configuration, if nobody else has changed the stored one since this handle read it.
+    /// Stores a configuration, unless another writer has changed the stored one since this handle read it.
     ///
     /// # Errors
     /// [`RefsError::Config`] if it cannot be encoded, and what the store says.
@@ -508,7 +508,7 @@ impl Repository {
         Ok(self.0.objects.snapshot(id).await?)
     }
 
-    /// Forgets a snapshot: whoever asks for it next reads what is stored. Expiration gives snapshots other parents.
+    /// Forgets a snapshot: its next use reads what is stored. Expiration gives snapshots other parents.
     pub fn forget_snapshot(&self, id: SnapshotId) {
         icefield_refs::SnapshotSource::forget(&*self.0.objects, id);
     }

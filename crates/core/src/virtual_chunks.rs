@@ -44,7 +44,7 @@ pub enum VirtualChunkError {
     },
     /// No container covers it.
     #[error(
-        "no container in the repository's configuration covers it: whoever writes the repository adds one with that prefix"
+        "no container in the repository's configuration covers it: add one with that prefix"
     )]
     NoContainer,
     /// The reader has not granted access.

@@ -1,4 +1,4 @@
-//! Every object key of the format, in one place. Nobody else makes or takes apart keys.
+//! Every object key of the format, in one place. No other code makes or takes apart keys.
 //!
 //! Keys are relative to the root of the repository. Names of refs are the only part a user chooses.
 //! Stores that are reached through the `object_store` path type, local directories among them, hold

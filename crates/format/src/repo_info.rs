@@ -2,7 +2,7 @@
 //!
 //! It holds the refs, the snapshots with their parents, the status, feature flags, metadata and configuration, and the newest
 //! part of the operations log. A [`RepoInfo`] is all of that as a value. A change is made by way of [`RepoInfo::edit`], which
-//! gives a new value and never lacks its entry in the log; whoever publishes it writes it under the condition that `repo` is
+//! gives a new value and never lacks its entry in the log; the publisher writes it under the condition that `repo` is
 //! still what it was made of, after a copy of that to `overwritten/` ([`layout::overwritten_name`]).
 //!
 //! Rules checked when the object is decoded, beyond a valid flatbuffer: it says to be of spec 2; branches, tags, deleted

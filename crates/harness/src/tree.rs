@@ -54,7 +54,7 @@ enum Request {
 /// Answers requests until the input ends.
 ///
 /// # Errors
-/// The directory cannot be opened, or nobody listens.
+/// The directory cannot be opened, or no process listens.
 pub async fn serve(directory: &Path) -> Result<()> {
     let tree = DirectoryTree::open(directory)?;
     let mut out = std::io::stdout().lock();

@@ -15,7 +15,7 @@ use classify::Classify;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Somebody else was faster, or something is not as it was expected. Nothing was changed: look at what is
+    /// Another writer was faster, or something is not as it was expected. Nothing was changed: look at what is
     /// there now, and decide again.
     Conflict,
     /// A repository, ref, snapshot, node or file is not there. Check the name.
@@ -39,7 +39,7 @@ pub enum ErrorKind {
     /// The operating system or the store refused for good: permissions, a full disk, wrong credentials. Correct
     /// that, then try again.
     Io,
-    /// It was ended early, as somebody wished. What was done by then is sound: do it again to go on.
+    /// It was ended early on request. What was done by then is sound: do it again to go on.
     Interrupted,
     /// Something else; most likely a bug.
     Other,

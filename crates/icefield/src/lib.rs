@@ -16,7 +16,7 @@
 //! store.set("zarr.json", r#"{"zarr_format": 3, "node_type": "group"}"#.into()).await?;
 //! match session.commit("a first version").await? {
 //!     CommitOutcome::Committed(id) => println!("committed as {id}"),
-//!     CommitOutcome::BranchMoved { .. } => println!("somebody was faster: begin again"),
+//!     CommitOutcome::BranchMoved { .. } => println!("another commit was faster: begin again"),
 //!     other => println!("find out with `resolve`: {other:?}"),
 //! }
 //!

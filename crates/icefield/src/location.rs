@@ -12,7 +12,7 @@ use std::str::FromStr;
 ///   end with an option, `?locks=trusted`, by which the caller vouches for the locks of a file system that is not known
 ///   to have any that reach other machines (`?locks=detect` is what holds without it).
 /// - `memory:` is a store in memory: a new, empty one each time it is opened.
-/// - Any other `scheme:…` goes to whoever registered that scheme with [`Schemes`](crate::Schemes).
+/// - Any other `scheme:…` goes to the opener that is registered for that scheme with [`Schemes`](crate::Schemes).
 ///
 /// A scheme has at least two letters, so that a drive letter is none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -88,7 +88,7 @@ pub enum LocationError {
         /// The file.
         path: PathBuf,
     },
-    /// Nobody registered the scheme.
+    /// The scheme is not registered.
     #[error(
         "no backend is registered for `{scheme}:` locations: {hint}; for a path with a colon in it, write ./{url}"
     )]
@@ -272,7 +272,7 @@ fn file_path(url: &str) -> Result<PathBuf, LocationError> {
         })
 }
 
-/// What can be shown of a URL, whatever somebody wrote into it: no options, and nobody's name and password.
+/// The part of a URL that can be shown, whatever it holds: no options, and no name and password.
 pub(crate) fn without_options(url: &str) -> &str {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     match url[..end].contains('@') {

@@ -26,7 +26,7 @@ pub async fn create(location: &str) -> Result<Repository, Error> {
     Ok(Repository::create(storage).await?)
 }
 
-/// Opens the repository at a location, or creates it if there is none, whoever else does the same just then.
+/// Opens the repository at a location, or creates it if there is none; any number of processes may do so at the same time.
 ///
 /// # Errors
 /// As [`open`] and [`create`], but for what the other one does.

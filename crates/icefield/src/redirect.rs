@@ -15,7 +15,7 @@ use crate::{Connect, Error, Location, LocationError, Schemes};
 /// location of one of the registered schemes.
 ///
 /// The publisher of a dataset can move it to another bucket, or put a new state in the place of an old one, under one
-/// address. Whoever controls that address also controls which store is asked; so by default nothing of the
+/// address. The owner of that address also controls which store is asked; so by default nothing of the
 /// environment goes there, no key and no token, and local files are out of reach.
 #[derive(Clone, Debug)]
 pub struct ConnectRedirect {

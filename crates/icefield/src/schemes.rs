@@ -1,4 +1,4 @@
-//! Which locations there are: a scheme and whoever opens its stores.
+//! The kinds of locations: a scheme and the function that opens its stores.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -374,7 +374,7 @@ impl<W: Write + Send + 'static> Writing<'_, W> {
     }
 
     async fn refs(&mut self, refs: &SourceRefs) -> Result<(), CopyError> {
-        // In the order of their keys, whatever they are: a tombstone hides its tag from nobody here.
+        // In the order of their keys, whatever they are: a tombstone hides no tag here.
         let mut files = BTreeMap::new();
         for (name, tip) in &refs.branches {
             let file = icefield_format::encode_ref(*tip);

@@ -79,7 +79,7 @@ pub enum CheckError {
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// Somebody wished so.
+    /// The caller asked to end it early.
     #[error("the check was interrupted: run it again")]
     Interrupted(#[from] Interrupted),
     /// Work that was handed to another thread did not end.

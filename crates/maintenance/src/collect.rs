@@ -6,7 +6,7 @@
 //! table    the chunks, as sorted runs of ids and counts
 //! sweep    lists the store in the order of that table, and deletes what is in neither
 //! ```
-//! What keeps it from deleting what somebody needs:
+//! The rules that keep it from deleting an object in use:
 //!
 //! - Nothing younger than the *floor* is deleted, by the store's clock, nor anything that a live lease covers
 //!   (`icefield_core::collection` has that protocol).
@@ -206,7 +206,7 @@ impl Collect {
         self.progress.stage("marking", None);
         let mut report = CollectReport::new(&lock, self.dry_run);
         let done = self.collect(repository, &mut lock, &mut report).await;
-        // It deletes nothing more, which whoever waits for it should know; unless that is not certain.
+        // It deletes nothing more, and tells those that wait for it; unless that is not certain.
         let finished = match report.unknown || matches!(done, Err(CollectError::TakenOver)) {
             true => Ok(()),
             false => lock.finish().await,

@@ -298,7 +298,7 @@ impl CopyRepository {
             }
             (there, _) => there,
         };
-        // Decided before there was one, and then somebody else made it: look again.
+        // Decided before there was one, and then another process made it: look again.
         let decided = match report.created && !self.dry_run {
             true => {
                 RefPlan::decide(refs, &source.ledger().graph(), there.as_ref(), self.force).await?

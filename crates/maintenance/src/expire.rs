@@ -22,7 +22,7 @@ pub use policy::{Policy, Reason};
 
 use crate::Progress;
 
-/// Times that everything is decided anew because somebody else was at work.
+/// Times that everything is decided anew because another writer was at work.
 const TRIES: usize = 10;
 
 /// Why nothing, or not all, has expired. What has been done is sound, and running it again does the rest.
@@ -112,7 +112,7 @@ pub struct Expired {
     pub stuck: Vec<Stuck>,
 }
 
-/// A snapshot that keeps its parent, and with it what comes before, because objects are lost: nobody can tell what changed
+/// A snapshot that keeps its parent, and with it what comes before, because objects are lost: it is not known what changed
 /// since an older one, and a rebase from there would not see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -190,7 +190,7 @@ impl Expire {
     ///
     /// # Errors
     /// [`ExpireError::NoRules`], [`ExpireError::NoBound`], [`ExpireError::FutureBound`], [`ExpireError::ClocksApart`]; refs and snapshots that cannot be
-    /// read: where one cannot, nobody knows what it keeps.
+    /// read: where one cannot, it is not known what it keeps.
     pub async fn plan(
         &self,
         repository: &Repository,
@@ -212,7 +212,7 @@ impl Expire {
         self.interrupt.unless(plan).await?
     }
 
-    /// Lets snapshots expire. One whose changes nobody can tell stays where it is, and is told in the report.
+    /// Lets snapshots expire. One whose changes are not known stays where it is, and the report names it.
     ///
     /// # Errors
     /// As [`Expire::plan`]; [`ExpireError::Busy`]; [`ExpireError::Unknown`]; what the store says, such as, with a bound of
@@ -319,7 +319,7 @@ impl Expire {
         }
     }
 
-    /// Does what was planned, as long as nobody else is at work.
+    /// Carries out the plan, as long as no other writer is at work.
     async fn attempt(
         &self,
         plan: &Plan,
@@ -333,7 +333,7 @@ impl Expire {
                 .attempt_at_once(plan, repository, (branches, tags))
                 .await;
         }
-        // Refs go first: if somebody commits to one of them, what it needs is still in its history.
+        // Refs go first: if a session commits to one of them, what it needs is still in its history.
         for name in &plan.branches {
             self.interrupt.check()?;
             match delete_branch(plan, repository, name).await? {
@@ -438,7 +438,7 @@ async fn rewrite(repository: &Repository, edit: &NewParent) -> Result<Tried, Exp
             return Ok(Tried::Overtaken);
         }
         if wrote {
-            // Whoever finds the new parent must find what goes with it, also after a loss of power.
+            // A reader that finds the new parent must find what goes with it, also after a loss of power.
             repository.storage().sync().await?;
         }
     }

@@ -7,7 +7,7 @@
 //! ([`Settings::with_cache_bytes`](icefield_core::Settings::with_cache_bytes)): every object is looked at once.
 //!
 //! What this crate refuses to do: it decodes no chunks and knows no Zarr keys, and it never touches a ref without the
-//! condition that nobody else did.
+//! condition that no other process did.
 
 mod bundle;
 mod check;

@@ -19,5 +19,5 @@ pub trait Progress: Send + Sync {
     }
 }
 
-/// Nobody wants to know.
+/// Progress is not reported.
 impl Progress for () {}

@@ -255,7 +255,7 @@ impl RefFiles {
                 Ok(None) => EditOutcome::Refused(Refusal::BranchGone),
                 Err(error) => EditOutcome::unread(format!("branch {name}"), error),
             },
-            // Gone is gone, whoever did it; present in the same state, the delete may still come.
+            // Gone is gone, whichever process did it; present in the same state, the delete may still come.
             DeleteOutcome::Unknown(source) => match self.branch_of(name, expected).await {
                 Ok(None) => EditOutcome::Done(None),
                 Ok(Some(tip)) if tip.version != expected.version && conditional => {

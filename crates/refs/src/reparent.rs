@@ -1,7 +1,7 @@
 //! Giving a stored snapshot another parent: how expiration takes snapshots out of histories.
 //!
 //! Spec version 1 keeps the parent's id inside the snapshot file, which is rewritten in place for this, and for nothing
-//! else. Whoever has read the file before goes on with the old parent, whose file is still there.
+//! else. A process that has read the file before goes on with the old parent, whose file is still there.
 
 use icefield_format::{DecodeLimits, FileKind, FormatError, Snapshot, SnapshotId, Writer, layout};
 use icefield_storage::{

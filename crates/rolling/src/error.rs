@@ -269,7 +269,7 @@ pub enum RollingError {
     },
     /// The store did not say whether the branch moved.
     #[error(
-        "nobody knows whether the commit landed: look for snapshot {snapshot} in the history before rolling again"
+        "it is not known whether the commit landed: look for snapshot {snapshot} in the history before rolling again"
     )]
     Unknown {
         /// The snapshot to look for.

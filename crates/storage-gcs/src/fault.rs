@@ -86,7 +86,7 @@ pub(crate) fn fault(target: Target<'_>, error: &Error) -> Fault {
         (Some(Said::Kind(FaultKind::Final)), _) if text.contains("requester pays") => target
             .misconfigured(
                 "user_project",
-                "whoever asks this bucket pays, and no project is named",
+                "this bucket charges the requester, and no project is named",
             )
             .into(),
         (Some(Said::Kind(FaultKind::InDoubt)), _) if was_refused(error) => {

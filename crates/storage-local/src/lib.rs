@@ -34,7 +34,7 @@
 //! let store = LocalStorage::open(directory.path().join("data"))?;
 //! let key = Key::parse("refs/branch.main/ref.json")?;
 //! let PutOutcome::Written(first) = store.put(&key, "1".into(), PutMode::Create.into()).await? else {
-//!     panic!("nobody else is here");
+//!     panic!("no other writer is here");
 //! };
 //!
 //! // Two writers that saw the same state: the first one wins.

@@ -143,7 +143,7 @@ async fn measure(side: &str, folder: &Path, each: [u32; 2]) -> anyhow::Result<[f
         other => anyhow::bail!("{other:?} is no side"),
     };
     let peak = memory("VmHWM") - before;
-    // By ours, whoever wrote it: everything is where it should be.
+    // Ours reads it, whichever wrote it: everything is where it should be.
     let session = open(folder).await?.read_session(BranchName::main()).await?;
     let found = session.chunks(&NodePath::parse("/a")?)?;
     let found = found.try_fold(0, |count, _| async move { Ok(count + 1) }).await?;

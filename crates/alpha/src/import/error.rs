@@ -25,7 +25,7 @@ pub enum ImportError {
     Config,
     /// Another client works on the destination.
     #[error(
-        "{branch} was changed by somebody else while the import wrote to it: import into another place"
+        "{branch} was changed by another writer while the import wrote to it: import into another place"
     )]
     Disturbed {
         /// The branch of the import.

@@ -1,4 +1,4 @@
-//! What a fork changed since it was forked, as bytes for whoever has what it began with.
+//! What a fork changed since it was forked, as bytes for a holder of the state that it began with.
 //!
 //! ```text
 //! 8 bytes   "ICEANSW\0"

@@ -162,7 +162,7 @@ pub(super) fn encode_log(
     log.updated_groups(of_kind(changes.updated(), NodeKind::Group));
     updated_arrays.extend(of_kind(changes.updated(), NodeKind::Array));
     log.moved_nodes(moves.into_values());
-    // Whoever knows no shifts must not write into an array that was shifted meanwhile.
+    // A session that knows no shifts must not write into an array that was shifted meanwhile.
     updated_arrays.extend(moved.keys());
     log.updated_arrays(updated_arrays);
     let nodes: BTreeSet<&NodeId> = changes.chunks().keys().chain(moved.keys()).collect();

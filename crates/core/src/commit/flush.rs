@@ -60,7 +60,7 @@ impl Session {
         };
         let info = prepared.snapshot().clone();
         let snapshot = info.id;
-        // Whoever adopts it must find it after a loss of power.
+        // A session that adopts it must find it after a loss of power.
         self.shared().storage.sync().await?;
         // And so must all that it needs, if it took long to write.
         self.guard_again(&guarded, snapshot).await?;

@@ -46,7 +46,7 @@ pub(super) struct NewManifest {
     pub(super) info: ManifestFileInfo,
     /// What is to be stored; `None` if it is stored already.
     pub(super) file: Option<Bytes>,
-    /// What it says, if somebody knows that anyway.
+    /// Its decoded content, if the writer has it anyway.
     pub(super) decoded: Option<Arc<Manifest>>,
 }
 

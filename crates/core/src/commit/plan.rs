@@ -171,7 +171,7 @@ pub(super) async fn write(
         extents: description.extents,
     };
     let nodes = planner.nodes(&mut arrays)?;
-    // Which of their chunks are gone, or can be seen again, nobody says one by one.
+    // The log does not list one by one which of their chunks are gone or can be seen again.
     let mended: BTreeSet<NodeId> = (arrays.iter())
         .filter(|array| array.mended)
         .map(|array| array.node)
@@ -451,7 +451,7 @@ pub(super) async fn away<T: Send + 'static>(
     match tokio::runtime::Handle::try_current() {
         Ok(runtime) => (runtime.spawn_blocking(work).await)
             .map_err(|error| SessionError::Aborted(error.to_string())),
-        // Polled outside of any runtime: there is nobody to keep waiting.
+        // Polled outside of any runtime: no other task waits.
         Err(_) => Ok(work()),
     }
 }

@@ -63,7 +63,7 @@ impl Turn {
         turn
     }
 
-    /// Says whether somebody of this line has moved the branch on since it stood at `tip`. A hint: what is
+    /// Returns whether a writer of this line has moved the branch on since it stood at `tip`. A hint: what is
     /// stored decides.
     pub(super) fn has_passed(&self, tip: SnapshotId) -> bool {
         self.0.commits.back().is_some_and(|(last, _)| *last != tip)

@@ -16,7 +16,7 @@ use crate::change_set::{BaseView, ChangeSet, PendingChunk};
 use crate::objects::Objects;
 use crate::session::Base;
 
-/// References that are compared before others have their turn, and whoever gave up is noticed.
+/// References that are compared before other tasks have their turn, and a caller that gave up is noticed.
 const AT_ONCE: usize = 1 << 12;
 
 /// Arrays of the base that a session shifted and did not delete, and where they are now.

@@ -165,7 +165,7 @@ impl Repository {
         if let Some((_, source)) = lost.first_key_value() {
             tracing::warn!(%id, error = %source, "logs are believed where manifests are lost");
             if own.is_none() {
-                // What the commit itself did, nobody says.
+                // No log says what the commit itself did.
                 return Err(changes_lost(id, parent, lost));
             }
             let told = match self.logs_between(id, parent).await? {
@@ -213,7 +213,7 @@ impl Repository {
             PutOutcome::Written(written) => EditOutcome::Done(Some(written.version)),
             PutOutcome::Refused => match shared.storage.try_read(&key).await? {
                 Some((now, version)) if now == log => EditOutcome::Done(Some(version)),
-                // Somebody else makes it tell more: look again.
+                // Another process makes it tell more: look again.
                 _ => EditOutcome::Refused(Refusal::AlreadyExists),
             },
             PutOutcome::Unknown(source) => match shared.storage.try_read(&key).await {
@@ -262,7 +262,7 @@ impl Repository {
         let objects = &self.shared().objects;
         let log = match objects.log_of(commit, Some(parent)).await {
             Ok(log) => log,
-            // Nobody can tell; spec version 1 leaves no other trace.
+            // Not known; spec version 1 leaves no other trace.
             Err(FetchError::Missing { .. }) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
@@ -368,7 +368,7 @@ fn tell(
     log.new_arrays(ids(after, &diff.new_arrays));
     log.deleted_groups(ids(before, &diff.deleted_groups));
     log.deleted_arrays(ids(before, &diff.deleted_arrays));
-    // For whoever stands on the old parent, or meets the old parent with this log, what it said stays true.
+    // For a reader on the old parent, or one that meets the old parent with this log, what it said stays true.
     log.new_groups(own.new_groups().filter(|id| there.contains(id)));
     log.new_arrays(own.new_arrays().filter(|id| there.contains(id)));
     log.deleted_groups(own.deleted_groups());

@@ -69,7 +69,7 @@ impl ConflictSolver for Detector {
 /// Whose edit stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VersionSelection {
-    /// Nobody's: the rebase fails.
+    /// Neither side: the rebase fails.
     Fail,
     /// The session's.
     #[default]
@@ -215,7 +215,7 @@ pub(crate) fn settle(
         }
         (Conflict::ChunkDoubleUpdate { node, chunks, .. }, Resolution::Merged(merged)) => {
             changes.name_erased(node, chunks);
-            // Of an array that we shifted, both have the same index for different chunks: nobody could tell what to merge.
+            // Of an array that we shifted, both have the same index for different chunks: a merge would be a guess.
             let has_two_indices = sides.moves_along(node).is_some();
             match !has_two_indices && merged.iter().all(|(index, _)| chunks.contains(index)) {
                 true => Ok(()),

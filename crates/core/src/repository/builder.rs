@@ -221,7 +221,7 @@ impl RepositoryBuilder {
         Ok(self.repository(ledger, stored))
     }
 
-    /// Opens the repository, or creates it if there is none; whoever else does the same at the same time.
+    /// Opens the repository, or creates it if there is none; any number of processes may do so at the same time.
     ///
     /// # Errors
     /// As [`RepositoryBuilder::open`] and [`RepositoryBuilder::create`].

@@ -310,7 +310,7 @@ impl Session {
                 }
                 Arc::clone(&state.changes)
             };
-            // Somebody has written to the session meanwhile.
+            // Another task has written to the session meanwhile.
             match self.folded(&base, &start, &now, &merged, policy).await? {
                 Ok(folded) => (merged, start) = (folded, now),
                 Err(conflicts) => return Ok(MergeOutcome::Conflicts(conflicts)),

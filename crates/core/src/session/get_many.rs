@@ -66,7 +66,7 @@ impl Session {
     /// one request, within [`ReadSettings`]. They come in no order, each with its position
     /// in `reads`; `None` in the place of a chunk that the array does not have.
     ///
-    /// Bytes that were fetched together share one buffer: whoever keeps a small chunk keeps all of it.
+    /// Bytes that were fetched together share one buffer: a small chunk that is kept keeps all of it.
     ///
     /// # Errors
     /// As [`Session::chunk`], for the first read that fails; nothing follows an error.

@@ -3,7 +3,7 @@
 //! `manifest.preload` of the configuration names arrays by conditions, and a bound on their references in all. Where it
 //! is there, opening a session begins to fetch the manifests of these arrays into the cache of decoded objects. Arrays
 //! are taken in the order of their paths, whole; one that would exceed the bound is passed over. Readers wait for what is
-//! under way instead of fetching it again; what fails is fetched again by whoever needs it, and fails there.
+//! under way instead of fetching it again; what fails is fetched again where it is needed, and fails there.
 
 use std::collections::HashSet;
 use std::future::ready;

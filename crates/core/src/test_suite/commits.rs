@@ -104,7 +104,7 @@ pub(super) async fn a15_a_session_is_committed_once(trial: Trial) {
     assert_eq!(messages(&repository, "main").await.len(), 2);
 }
 
-/// A clock whose sleepers wait until somebody opens the gate.
+/// A clock whose sleepers wait until the test opens the gate.
 #[derive(Debug)]
 struct Gate(Arc<Semaphore>);
 

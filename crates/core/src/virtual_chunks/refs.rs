@@ -177,7 +177,7 @@ pub enum VirtualRefsError {
         /// The location.
         location: String,
     },
-    /// No container covers a source, so that nobody could read it.
+    /// No container covers a source, so that no reader could open it.
     #[error(
         "no container in the repository's configuration covers {location}: add one with its prefix first"
     )]

@@ -145,7 +145,7 @@ impl RepositoryConfig {
                 return Err(refused(&at, why));
             }
         };
-        // What somebody else has stored is none of the caller's business.
+        // The content that another writer has stored is not shown to the caller.
         let beyond = read.beyond_limits().into_iter();
         let beyond = beyond.map(|(at, why)| (at, Some(why)));
         let mut beyond = beyond.chain(read.beyond_limits_of_spec_2());

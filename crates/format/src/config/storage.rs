@@ -22,7 +22,7 @@ section! { keywise
     CompressionConfig {
         /// Default: zstd.
         algorithm: CompressionAlgorithm = "zstd",
-        /// Default: 3. Where nobody sets it, this implementation writes manifests and transaction logs with 1: see
+        /// Default: 3. Where it is not set, this implementation writes manifests and transaction logs with 1: see
         /// [`Writer`](crate::Writer).
         level: u8 = "3",
     }

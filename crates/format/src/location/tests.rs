@@ -120,7 +120,7 @@ fn keys_become_locations_and_come_back() {
     ] {
         let location = location_of("s3", "bucket", key);
         match key.contains('\\') {
-            // Nobody could tell it from a slash.
+            // A reader could not tell it from a slash.
             true => assert_eq!(location, Err(LocationRule::HiddenSlash)),
             false => assert_eq!(location.expect("a location").decoded_path(), key),
         }

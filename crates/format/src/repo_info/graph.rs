@@ -144,7 +144,7 @@ impl SnapshotGraph {
             metadata: Metadata::encode(new.metadata)?,
             pruned: concatenated(new.pruned_ancestor_tx_logs),
         });
-        // Whoever is behind the new one moves by one place.
+        // Entries behind the new one move by one place.
         let moved = |parent: u32| parent + u32::from(parent as usize >= at);
         let parent = parent.map(moved);
         let new = Entry { parent, facts };

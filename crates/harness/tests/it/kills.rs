@@ -27,7 +27,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Where the copies are left for the reference implementation, if somebody will look at them.
+/// Where the copies are left for the reference implementation, if a later stage looks at them.
 fn copies(folder: &Path) -> PathBuf {
     match std::env::var_os("ICEFIELD_KILL_COPIES") {
         Some(kept) => {

@@ -23,7 +23,7 @@ impl Bucket {
         let environment = vec![
             ("AWS_ACCESS_KEY_ID", server.access_key().to_owned()),
             ("AWS_SECRET_ACCESS_KEY", server.secret_key().to_owned()),
-            // Nothing of whoever runs the tests.
+            // Nothing of the environment of the tests.
             ("AWS_SESSION_TOKEN", String::new()),
             ("AWS_CONFIG_FILE", "no such file".to_owned()),
             ("AWS_SHARED_CREDENTIALS_FILE", "no such file".to_owned()),

@@ -100,7 +100,7 @@ pub(crate) fn log_of(repository: &Path, number: u32) -> String {
 }
 
 /// The commits that a worker has had acknowledged. A last line without an end was being written when the
-/// worker was killed; whether that commit counts as acknowledged nobody can tell.
+/// worker was killed; whether that commit counts as acknowledged is not known.
 pub(crate) fn acknowledged(repository: &Path, number: u32) -> Vec<SnapshotId> {
     let text = std::fs::read_to_string(log_of(repository, number)).unwrap_or_default();
     let complete = text.rfind('\n').map_or("", |end| &text[..end]);

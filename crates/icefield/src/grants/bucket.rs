@@ -112,7 +112,7 @@ impl Place {
             "az" => self.complete_azure(store, &mut bucket)?,
             _ => return Err(self.rule("is of no service that is known".to_owned())),
         }
-        // A token can be used by whoever sees it; a signature of S3 is good for one request.
+        // Any process that sees a token can use it; a signature of S3 is good for one request.
         if bucket.service != "s3"
             && bucket.endpoint.as_deref().is_some_and(is_in_clear_text)
             && self.identity.signs(&bucket)

@@ -7,7 +7,7 @@ use icefield_storage_object_store::is_public;
 use crate::Location;
 use crate::bucket_url::BucketUrl;
 
-/// What a redirect may say beside the place. The rest would turn off checks, or make somebody pay.
+/// What a redirect may say beside the place. The rest would turn off checks, or make a requester pay.
 const OPTIONS: &[&str] = &["endpoint", "region", "path_style", "preset", "anonymous"];
 
 /// Checks where a location leads to.

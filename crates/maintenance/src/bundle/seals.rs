@@ -4,7 +4,7 @@
 //! on memory allows; of a bundle with more, a reading that writes the entries of one window collects the seals of the
 //! next, and the file is read once more.
 
-/// The first half of a SHA-256: nobody finds another file that has it.
+/// The first half of a SHA-256: no other file that has it can be found.
 pub(crate) type Seal = [u8; 16];
 
 /// The seals of some entries that follow one another.

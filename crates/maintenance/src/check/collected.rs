@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::finding::{Finding, FindingKind, Severity};
 use super::unlisted::UnlistedSnapshot;
 
-/// What was looked at, what is wrong with it, and what nobody needs.
+/// The findings of a check: the objects that it visited, the faults in them, and the objects that nothing needs.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CheckReport {
     /// The version of the format that the repository has.

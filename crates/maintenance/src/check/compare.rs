@@ -236,7 +236,7 @@ impl Fresh {
             }
         };
         let may_go = told.is_none_or(|told| told.resized);
-        // What nobody reads, nobody has to tell of.
+        // A log need not name chunks that no reader can reach.
         let grid = self.grid.clone();
         let counts = |record: &RefRecord<'_>| in_grid(record, grid.as_deref());
         loop {

@@ -65,7 +65,7 @@ kinds! {
         "`fsck --repair --restore-branch main` makes it again at the snapshot proposed";
     /// The object of spec version 2, beside refs of version 1.
     RepoObject, Damage, "an object `repo` beside refs of spec version 1",
-        "if nobody upgraded the repository to spec version 2, move the object away: while it is there, no program opens it as version 1";
+        "if the repository was not upgraded to spec version 2, move the object away: while it is there, no program opens it as version 1";
     /// No object `repo` where its backups are.
     RepoMissing, Damage, "a repository of spec version 2 without its object `repo`",
         "`fsck --repair` puts the newest sound backup out of overwritten/ in its place; what was committed after that is not listed then: run no `icefield gc` before it is settled";
@@ -152,7 +152,7 @@ kinds! {
         "nothing: the tag counts as deleted";
     /// A mark of a deleted tag without the tag.
     TombstoneWithoutTag, Warning, "marks of deleted tags without the tag's file",
-        "nothing: the name stays taken here, but others may make a tag of it that nobody sees";
+        "nothing: the name stays taken here, but others may make a tag of it that no reader sees";
     /// A child that is not younger than its parent.
     NotYounger, Warning, "snapshots that are not younger than their parent",
         "versions given by time may be the wrong ones there: give them by id";
@@ -231,11 +231,11 @@ kinds! {
     /// A manifest that is listed and not used.
     ManifestUnused, Note, "manifests that are listed and not used", "nothing";
     /// Refs of a node that the snapshot does not have.
-    ManifestUnknownNode, Note, "chunk refs of nodes that do not exist", "nothing: nobody reads them";
+    ManifestUnknownNode, Note, "chunk refs of nodes that do not exist", "nothing: no reader uses them";
     /// A chunk outside the grid.
-    ChunkOutsideGrid, Note, "chunk refs outside the grid of their array", "nothing: nobody reads them";
+    ChunkOutsideGrid, Note, "chunk refs outside the grid of their array", "nothing: no reader uses them";
     /// A chunk with another number of coordinates.
-    ChunkWrongRank, Note, "chunk refs with a wrong number of coordinates", "nothing: nobody reads them";
+    ChunkWrongRank, Note, "chunk refs with a wrong number of coordinates", "nothing: no reader uses them";
     /// Virtual refs that were counted only.
     VirtualCounted, Note, "virtual chunks that were counted and not looked at",
         "`fsck --virtual`, with --grant PREFIX, looks whether their files are there";

@@ -48,7 +48,7 @@ pub enum RepairError {
     /// A ref could not be read.
     #[error(transparent)]
     Refs(#[from] RefsError),
-    /// Somebody wished so.
+    /// The caller asked to end it early.
     #[error(
         "the repair was interrupted: each branch and log is as it was or repaired, run it again to go on"
     )]

@@ -1,4 +1,4 @@
-//! One snapshot of a history, as far as it is not what its parent is: whoever checks all of them has checked everything
+//! One snapshot of a history, as far as it is not what its parent is: a check of all of them has checked everything
 //! once, however many snapshots share a manifest.
 
 mod arrays;

@@ -13,7 +13,7 @@ use icefield_storage::StorageError;
 pub enum CollectError {
     /// So young may be what open sessions have just written.
     #[error(
-        "objects younger than {floor:?} may belong to sessions that are open: choose an hour or more, or force it when nobody writes"
+        "objects younger than {floor:?} may belong to sessions that are open: choose an hour or more, or force it while no session writes"
     )]
     FloorTooLow {
         /// What was asked for.

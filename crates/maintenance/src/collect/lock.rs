@@ -131,7 +131,7 @@ impl Lock {
         match lock.open(bound).await {
             Ok(()) => Ok(lock),
             Err(error) => {
-                // It deletes nothing: nobody need wait for it, if that can be said.
+                // It deletes nothing: no session need wait for it, if that can be said.
                 lock.state.cutoff = 0;
                 drop(lock.finish().await);
                 Err(error)
@@ -154,7 +154,7 @@ impl Lock {
         self.update().await
     }
 
-    /// Lowers the cutoff for leases that were written since. Nobody need be told: they were told of a later one.
+    /// Lowers the cutoff for leases that were written since. Sessions need not be told: the state names a later one.
     pub(super) async fn lower(&mut self) -> Result<(), CollectError> {
         self.check_clock().await?;
         self.leases = Lease::list(&*self.storage).await?;
@@ -320,7 +320,7 @@ impl Lock {
         }
     }
 
-    /// Writes the state; `lost` if somebody else has.
+    /// Writes the state; `lost` if another collection has.
     async fn store(&mut self, mode: PutMode, lost: CollectError) -> Result<(), CollectError> {
         self.state.beats += 1;
         let bytes = serde_json::to_vec(&self.state).unwrap_or_default();

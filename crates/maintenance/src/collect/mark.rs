@@ -189,7 +189,7 @@ pub(super) async fn mark(
     marked
 }
 
-/// Whether an error may come of what was remembered: a snapshot or manifest that somebody else has deleted since, or a part of the
+/// Whether an error may come of what was remembered: a snapshot or manifest that another process has deleted since, or a part of the
 /// table that is gone or damaged.
 fn does_not_fit(error: &CollectError) -> bool {
     match error {
@@ -211,7 +211,7 @@ async fn mark_on(
     // Listed before the refs are read: a snapshot that is written later is younger than any cutoff.
     let stored = stored_snapshots(repository, &collect.interrupt).await?;
     let tips = settled_tips(repository).await?;
-    // Whoever has made sure, while this collection began, that refs reach what it is about to publish, may have relied on
+    // A session that has made sure, while this collection began, that refs reach what it is about to publish, may have relied on
     // a ref that was deleted since. It holds collections back since before it looked.
     lock.lower().await?;
     (report.cutoff, report.held_back_by) = (lock.cutoff(), lock.held_back_by().map(Key::to_string));

@@ -93,7 +93,7 @@ pub struct Swept {
     pub kept: u64,
     /// Bytes of these.
     pub kept_bytes: u64,
-    /// Too young to tell: not reachable yet, or not any more. Of chunks that young nobody looks whether they are.
+    /// Too young to tell: not reachable yet, or not any more. Chunks that young are counted here, reachable or not.
     pub young: u64,
     /// Bytes of these.
     pub young_bytes: u64,

@@ -66,7 +66,7 @@ pub enum CopyError {
         /// The refs, each with what is wrong.
         refs: Vec<String>,
     },
-    /// Somebody edited a ref of the destination meanwhile.
+    /// Another writer edited a ref of the destination meanwhile.
     #[error(
         "{name} changed at the destination meanwhile: copy again, what is there is not copied twice"
     )]

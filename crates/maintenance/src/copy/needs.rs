@@ -18,7 +18,7 @@ pub(crate) const FILES: usize = 4;
 pub(crate) struct Need {
     pub(crate) id: [u8; 12],
     pub(crate) end: u64,
-    /// Whoever receives it has it already.
+    /// The receiver has it already.
     pub(crate) has: bool,
 }
 

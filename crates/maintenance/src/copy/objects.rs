@@ -105,7 +105,7 @@ pub(crate) async fn read_file(
 /// Returns the options of a put, with the metadata that the format puts on objects of this kind.
 fn options(kind: Kind, id: [u8; 12], file: &[u8]) -> Result<PutOptions, FormatError> {
     // Never of class chunk: that may be written under its final name piece by piece, which is right for a name that
-    // nobody looks for after a crash. The next run looks for this one.
+    // no run looks for after a crash. The next run looks for this one.
     let options = PutOptions::mode(PutMode::Create).with_content_type("application/octet-stream");
     let (name, kind) = match kind.named(id) {
         IdKey::Snapshot(id) => (FormatFile::Snapshot(id), FileKind::Snapshot),

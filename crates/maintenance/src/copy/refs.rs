@@ -329,7 +329,7 @@ async fn apply(destination: &Repository, name: String, edit: Edit) -> Result<(),
     }
 }
 
-/// Takes the name of a tag for ever: first its tombstone, so that nobody ever sees the tag, then the file that keeps
+/// Takes the name of a tag for ever: first its tombstone, so that no reader ever sees the tag, then the file that keeps
 /// the reference implementation from giving the name again.
 async fn bury(
     destination: &Repository,
@@ -340,7 +340,7 @@ async fn bury(
     let storage = destination.storage();
     let keys = destination.ledger().tag_keys(tag).await;
     let (ref_file, tombstone) = keys.map_err(CopyError::DestinationRefs)?;
-    // Somebody may have made the tag since it was decided that it is deleted: that one stays.
+    // Another writer may have made the tag since it was decided that it is deleted: that one stays.
     let found = storage.try_read_at_most(&ref_file, MAX_REF_LEN).await;
     if let Some((found, _)) = found.map_err(CopyError::Destination)?
         && file.as_ref() != Some(&found)

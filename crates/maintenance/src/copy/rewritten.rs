@@ -59,7 +59,7 @@ pub(super) async fn renew_log(
         return Ok(true);
     }
     match tells_all_of(&theirs_told, &ours_told) {
-        // Somebody has copied it after a later expiration.
+        // Another run has copied it after a later expiration.
         true => Ok(false),
         false => Err(other(&ours)),
     }

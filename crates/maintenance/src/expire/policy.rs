@@ -40,7 +40,7 @@ pub enum Reason {
     Yearly,
     /// It is in the history of a branch that was not asked for, or in that of no branch that was.
     NotAsked,
-    /// It is behind a snapshot whose changes since an older one nobody can tell, so that it keeps its parent. Known only
+    /// It is behind a snapshot whose changes since an older one are not known, so that it keeps its parent. Known only
     /// once it was tried.
     Stuck,
 }

@@ -44,7 +44,7 @@ pub struct UsageSummary {
     /// Virtual chunks: distinct ranges of foreign files. They are not stored here.
     #[serde(rename = "virtual")]
     pub external: Amount,
-    /// All objects of these kinds, whoever refers to them.
+    /// All objects of these kinds, whatever refers to them.
     pub stored: Amount,
     /// Those that no ref reaches. Among them are those of sessions that are yet to commit.
     pub garbage: GarbageUsage,

@@ -71,7 +71,7 @@ impl Usage {
             });
             own.insert(*id.as_bytes(), at as u32);
             for file in snapshot.manifest_files() {
-                // Parents come first: whoever is met first has added it.
+                // Parents come first: the first snapshot on the way has added it.
                 manifests.entry(*file.id.as_bytes()).or_insert(at as u32);
             }
         }

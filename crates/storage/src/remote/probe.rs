@@ -36,7 +36,7 @@ async fn attempt(handle: &Handle) -> Result<(), StorageError> {
             Verdict::Ignored(ignored) => {
                 return Err(handle.remote.cannot(&format!(
                     "conditional writes: it carried out a write although {ignored}. Commits to it could be lost; use \
-                     another store, or say that nobody else writes"
+                     another store, or say that no other process writes"
                 )));
             }
             Verdict::Unclear => {}

@@ -44,7 +44,7 @@ pub(super) async fn check_fit(
     Ok(present)
 }
 
-/// Checks that the manifests that are not in the bundle are those of what it builds on: of others, nobody knows whether
+/// Checks that the manifests that are not in the bundle are those of what it builds on: of others, it is not known whether
 /// their chunks are there.
 async fn check_manifests(inspected: &Inspected, there: &Repository) -> Result<(), CopyError> {
     let mut unknown: BTreeSet<[u8; 12]> = inspected.foreign_manifests.clone();

@@ -19,7 +19,7 @@ pub enum RepairOutcome {
         /// The snapshot.
         snapshot: SnapshotId,
     },
-    /// Somebody moved the branch since it was checked; nothing was done.
+    /// Another writer moved the branch since it was checked; nothing was done.
     BranchMoved,
     /// The store did not say. The snapshot may be the branch's tip.
     Unknown {
