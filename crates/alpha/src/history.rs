@@ -12,7 +12,7 @@ use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use icefield_storage::{ListOptions, Prefix, StorageExt};
 
 use crate::body::MAX_OBJECT;
-use crate::layout::{self, Kind};
+use crate::layout::{self, ObjectKind};
 use crate::{AlphaError, AlphaId, AlphaRepository, Ancestor, Rule, Snapshot};
 
 impl AlphaRepository {
@@ -24,7 +24,7 @@ impl AlphaRepository {
         let (Some(first), Some(last)) = (of.history.first(), of.history.last()) else {
             return Ok(None);
         };
-        let own = self.name_of(Kind::Snapshot, of.id)?;
+        let own = self.name_of(ObjectKind::Snapshot, of.id)?;
         // The newer one by its time; the clocks of writers may disagree, so the other one is tried, too.
         let candidates = match first.written_at > last.written_at {
             true => [

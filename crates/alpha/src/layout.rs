@@ -44,7 +44,7 @@ pub(crate) enum RefKey {
 
 /// The kinds of objects that are named by an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     Snapshot,
     Manifest,
     Chunk,
@@ -139,11 +139,15 @@ pub(crate) fn is_dropped(key: &str) -> bool {
 }
 
 /// The two keys that an object may have, the one of this layout first.
-pub(crate) fn keys(kind: Kind, id: AlphaId, suffixed_first: bool) -> Result<[Key; 2], KeyError> {
+pub(crate) fn keys(
+    kind: ObjectKind,
+    id: AlphaId,
+    suffixed_first: bool,
+) -> Result<[Key; 2], KeyError> {
     let prefix = match kind {
-        Kind::Snapshot => SNAPSHOTS,
-        Kind::Manifest => "m",
-        Kind::Chunk => "c",
+        ObjectKind::Snapshot => SNAPSHOTS,
+        ObjectKind::Manifest => "m",
+        ObjectKind::Chunk => "c",
     };
     let bare = Key::parse(&format!("{prefix}/{id}"))?;
     let suffixed = Key::parse(&format!("{prefix}/{id}{SUFFIX}"))?;
@@ -270,7 +274,7 @@ mod tests {
     #[test]
     fn ids_are_found_with_and_without_a_suffix() {
         let id = AlphaId::from_bytes([7; 16]);
-        for key in keys(Kind::Snapshot, id, true).unwrap() {
+        for key in keys(ObjectKind::Snapshot, id, true).unwrap() {
             assert_eq!(snapshot_of(key.as_str()), Some(id));
         }
         for stray in ["s/x", "m/x", "s/"] {

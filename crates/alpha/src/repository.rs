@@ -10,7 +10,7 @@ use futures::TryStreamExt;
 use icefield_storage::{GetOptions, GetRange, Key, ListOptions, Storage, StorageError, StorageExt};
 
 use crate::body::MAX_OBJECT;
-use crate::layout::{Kind, keys};
+use crate::layout::{ObjectKind, keys};
 use crate::{AlphaError, AlphaId, Layout, Manifest, Payload, Rule, Snapshot};
 
 /// Files below the directory of `main` that are looked at, to tell whether it is a branch of this generation.
@@ -79,7 +79,7 @@ impl AlphaRepository {
     /// # Errors
     /// [`AlphaError::Missing`], [`AlphaError::Damaged`], [`AlphaError::Unsupported`], what the store says.
     pub async fn snapshot(&self, id: AlphaId, needed_by: &str) -> Result<Snapshot, AlphaError> {
-        let (key, bytes) = self.object(Kind::Snapshot, id, needed_by).await?;
+        let (key, bytes) = self.object(ObjectKind::Snapshot, id, needed_by).await?;
         Snapshot::decode(&bytes, self.layout, id, key.as_str())
     }
 
@@ -88,12 +88,12 @@ impl AlphaRepository {
     /// # Errors
     /// As [`AlphaRepository::snapshot`].
     pub async fn manifest(&self, id: AlphaId, needed_by: &str) -> Result<Manifest, AlphaError> {
-        let (key, bytes) = self.object(Kind::Manifest, id, needed_by).await?;
+        let (key, bytes) = self.object(ObjectKind::Manifest, id, needed_by).await?;
         Manifest::decode(&bytes, self.layout, key.as_str())
     }
 
     /// Returns the key under which a snapshot or manifest was or should be found, for messages.
-    pub(crate) fn name_of(&self, kind: Kind, id: AlphaId) -> Result<String, AlphaError> {
+    pub(crate) fn name_of(&self, kind: ObjectKind, id: AlphaId) -> Result<String, AlphaError> {
         let [first, _] = keys(kind, id, self.suffixed(kind))?;
         Ok(first.to_string())
     }
@@ -114,7 +114,7 @@ impl AlphaRepository {
         };
         let end = offset.saturating_add(length);
         let found = self
-            .either(Kind::Chunk, id, needed_by, Some(offset..end))
+            .either(ObjectKind::Chunk, id, needed_by, Some(offset..end))
             .await;
         match found {
             Ok((_, bytes)) => Ok(Some(bytes)),
@@ -127,7 +127,7 @@ impl AlphaRepository {
 
     async fn object(
         &self,
-        kind: Kind,
+        kind: ObjectKind,
         id: AlphaId,
         needed_by: &str,
     ) -> Result<(Key, Bytes), AlphaError> {
@@ -137,7 +137,7 @@ impl AlphaRepository {
     /// Reads an object with or without the suffix. Code of two weeks apart wrote chunks with it and without it.
     async fn either(
         &self,
-        kind: Kind,
+        kind: ObjectKind,
         id: AlphaId,
         needed_by: &str,
         range: Option<Range<u64>>,
@@ -172,7 +172,7 @@ impl AlphaRepository {
         }
     }
 
-    fn suffixed(&self, kind: Kind) -> bool {
+    fn suffixed(&self, kind: ObjectKind) -> bool {
         self.suffixed[kind as usize].load(Ordering::Relaxed)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use icefield_core::NodePath;
 
-use crate::layout::Kind;
+use crate::layout::ObjectKind;
 use crate::{AlphaError, AlphaId, AlphaRepository, ChunkEntry, Manifest, Node, Payload, Rule};
 use crate::{Layout, Snapshot};
 
@@ -98,7 +98,7 @@ impl AlphaVersion {
                 length: *length,
             }));
         }
-        let needed_by = self.repository.name_of(Kind::Manifest, *manifest)?;
+        let needed_by = self.repository.name_of(ObjectKind::Manifest, *manifest)?;
         let bytes = self.repository.chunk(&entry.payload, &needed_by).await?;
         Ok(bytes.map(AlphaChunk::Bytes))
     }
@@ -116,7 +116,9 @@ impl AlphaVersion {
             let manifest = match known {
                 Some(manifest) => manifest,
                 None => {
-                    let needed_by = self.repository.name_of(Kind::Snapshot, self.snapshot.id)?;
+                    let needed_by = self
+                        .repository
+                        .name_of(ObjectKind::Snapshot, self.snapshot.id)?;
                     Arc::new(self.repository.manifest(*id, &needed_by).await?)
                 }
             };
@@ -158,7 +160,7 @@ pub(crate) fn chunks<'a>(
                 && one.index == next.index
             {
                 let (node, index) = (node.id, one.index.clone());
-                let key = source.name_of(Kind::Manifest, *id)?;
+                let key = source.name_of(ObjectKind::Manifest, *id)?;
                 return Err(AlphaError::damaged(key, Rule::TwoChunks { node, index }));
             }
         }
@@ -170,7 +172,7 @@ pub(crate) fn chunks<'a>(
             found: entry.index.len(),
             rank: array.rank(),
         };
-        let key = source.name_of(Kind::Manifest, *id)?;
+        let key = source.name_of(ObjectKind::Manifest, *id)?;
         return Err(AlphaError::damaged(key, rule));
     }
     Ok(entries)

@@ -183,7 +183,7 @@ impl Commit {
             }
         }
         let Some(solver) = self.solver.take() else {
-            if let Some(refused) = self.look(&tip).await? {
+            if let Some(refused) = self.check_after_lost_race(&tip).await? {
                 return Ok(refused);
             }
             return Ok(self.attempt(&mut hold, &tip).await?.0);
@@ -205,7 +205,7 @@ impl Commit {
             let tip = session.tip_held()?;
             let refused = match &seen {
                 Some(seen) if *seen == tip => None,
-                _ => self.look(&tip).await?,
+                _ => self.check_after_lost_race(&tip).await?,
             };
             let outcome = match refused {
                 Some(refused) => refused,
@@ -243,7 +243,7 @@ impl Commit {
 
     /// Once a race on the branch was lost, looks where it stands before anything is written. Returns the
     /// outcome if there is no chance.
-    async fn look(&self, tip: &Tip) -> Result<Option<CommitOutcome>, CommitError> {
+    async fn check_after_lost_race(&self, tip: &Tip) -> Result<Option<CommitOutcome>, CommitError> {
         let shared = self.session.shared();
         let branch = self.session.branch().ok_or(SessionError::ReadOnly)?;
         if self.changes_nothing()? || !shared.has_lost_race(branch) {

@@ -192,7 +192,10 @@ impl Session {
         let diff = Diff::between(objects, from, base.snapshot().id()).await?;
         let theirs = Changes::of_diff(&diff, &before, &base);
         let edits = Arc::new(edits);
-        let carried = match self.pass(&before, &base, &theirs, edits, solver).await? {
+        let carried = match self
+            .carry_past(&before, &base, &theirs, edits, solver)
+            .await?
+        {
             Passed::Through(carried) => carried,
             Passed::Stopped(conflicts) => return Ok(ApplyOutcome::Conflicts(conflicts)),
         };

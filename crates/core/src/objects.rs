@@ -23,13 +23,13 @@ use crate::{SessionError, Settings};
 
 /// The kinds of immutable files, and their words in errors and object metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
+enum CachedKind {
     Snapshot,
     Manifest,
     TransactionLog,
 }
 
-impl Kind {
+impl CachedKind {
     fn word(self) -> &'static str {
         match self {
             Self::Snapshot => "snapshot",
@@ -83,7 +83,7 @@ pub(crate) type StoredManifest = (ManifestId, Bytes, Option<Arc<Manifest>>);
 /// What an object in memory is found by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Name {
-    kind: Kind,
+    kind: CachedKind,
     id: [u8; 12],
     /// Of a transaction log, the parent that its snapshot had in the graph before the log was read: expiration makes
     /// the log tell more before it gives the snapshot another parent, so that a reader that goes by this parent finds a log
@@ -92,14 +92,14 @@ struct Name {
 }
 
 impl Name {
-    fn new(kind: Kind, id: [u8; 12]) -> Self {
+    fn new(kind: CachedKind, id: [u8; 12]) -> Self {
         let behind = None;
         Self { kind, id, behind }
     }
 
     fn log_of(id: SnapshotId, behind: Option<SnapshotId>) -> Self {
         Self {
-            kind: Kind::TransactionLog,
+            kind: CachedKind::TransactionLog,
             id: *id.as_bytes(),
             behind,
         }
@@ -259,7 +259,7 @@ impl Objects {
 
     fn decode(
         &self,
-        kind: Kind,
+        kind: CachedKind,
         id: [u8; 12],
         text: String,
         key: Key,
@@ -281,7 +281,7 @@ impl Objects {
         let key = layout::snapshot_key(id);
         match self
             .load(
-                Name::new(Kind::Snapshot, *id.as_bytes()),
+                Name::new(CachedKind::Snapshot, *id.as_bytes()),
                 id.to_string(),
                 key,
                 decode_snapshot,
@@ -297,7 +297,7 @@ impl Objects {
         let key = layout::manifest_key(id);
         match self
             .load(
-                Name::new(Kind::Manifest, *id.as_bytes()),
+                Name::new(CachedKind::Manifest, *id.as_bytes()),
                 id.to_string(),
                 key,
                 decode_manifest,
@@ -311,7 +311,7 @@ impl Objects {
 
     /// A manifest for a single use: one that is not in memory is not kept there, and not decoded yet.
     pub(crate) async fn open_manifest(&self, id: ManifestId) -> Result<OpenManifest, FetchError> {
-        let name = Name::new(Kind::Manifest, *id.as_bytes());
+        let name = Name::new(CachedKind::Manifest, *id.as_bytes());
         let limits = self.settings.decode_limits;
         match self.cache.get(&name) {
             Some(Decoded::Manifest(manifest)) => return Ok(OpenManifest::Held(manifest)),
@@ -320,15 +320,15 @@ impl Objects {
         }
         let text = id.to_string();
         let key = parse_key(&layout::manifest_key(id))
-            .map_err(|source| storage_error(Kind::Manifest, &text, source))?;
+            .map_err(|source| storage_error(CachedKind::Manifest, &text, source))?;
         match self.storage.read(&key).await {
             Ok((file, _)) => Ok(OpenManifest::File(id, file, limits)),
             Err(error) if error.is_not_found() => Err(FetchError::Missing {
-                what: Kind::Manifest.word(),
+                what: CachedKind::Manifest.word(),
                 id: text,
                 key,
             }),
-            Err(source) => Err(storage_error(Kind::Manifest, &text, source)),
+            Err(source) => Err(storage_error(CachedKind::Manifest, &text, source)),
         }
     }
 
@@ -337,7 +337,7 @@ impl Objects {
         &self,
         id: ManifestId,
     ) -> Option<Result<Arc<Manifest>, FetchError>> {
-        let name = Name::new(Kind::Manifest, *id.as_bytes());
+        let name = Name::new(CachedKind::Manifest, *id.as_bytes());
         let manifest = |decoded: Decoded| match decoded {
             Decoded::Manifest(manifest) => manifest,
             _ => unreachable!("BUG: the decoder names the kind"),
@@ -353,13 +353,20 @@ impl Objects {
         let text = id.to_string();
         let key = match parse_key(&layout::manifest_key(id)) {
             Ok(key) => key,
-            Err(source) => return Some(Err(storage_error(Kind::Manifest, &text, source))),
+            Err(source) => return Some(Err(storage_error(CachedKind::Manifest, &text, source))),
         };
         let read = self
             .storage
             .try_get_blocking(&key, &GetOptions::default())?
             .and_then(whole_body);
-        let decoded = self.decode(Kind::Manifest, name.id, text, key, read, decode_manifest);
+        let decoded = self.decode(
+            CachedKind::Manifest,
+            name.id,
+            text,
+            key,
+            read,
+            decode_manifest,
+        );
         Some(decoded.map(|decoded| {
             self.cache.insert(name, decoded.clone());
             manifest(decoded)
@@ -385,7 +392,7 @@ impl Objects {
         &self,
         id: SnapshotId,
     ) -> Result<Arc<TransactionLog>, FetchError> {
-        let (kind, text) = (Kind::TransactionLog, id.to_string());
+        let (kind, text) = (CachedKind::TransactionLog, id.to_string());
         let key = parse_key(&layout::transaction_log_key(id))
             .map_err(|source| storage_error(kind, &text, source))?;
         let read = self.storage.read(&key).await.map(|(bytes, _)| bytes);
@@ -400,7 +407,7 @@ impl Objects {
         id: SnapshotId,
         file: Bytes,
     ) -> Result<Option<SystemTime>, SessionError> {
-        self.put_file(Kind::Snapshot, layout::snapshot_key(id), file)
+        self.put_file(CachedKind::Snapshot, layout::snapshot_key(id), file)
             .await
     }
 
@@ -416,13 +423,13 @@ impl Objects {
         let id = *snapshot.0.as_bytes();
         let settings = &self.settings;
         let decoded = decode_snapshot(snapshot.1, id, settings)?;
-        let mut objects = vec![(Name::new(Kind::Snapshot, id), decoded)];
+        let mut objects = vec![(Name::new(CachedKind::Snapshot, id), decoded)];
         let mut room = REMEMBERED_IN_ALL;
         for (id, file, decoded) in manifests {
             if room == 0 {
                 break;
             }
-            let name = Name::new(Kind::Manifest, *id.as_bytes());
+            let name = Name::new(CachedKind::Manifest, *id.as_bytes());
             let decoded = match decoded {
                 Some(manifest) => Some(Decoded::Manifest(Arc::clone(manifest))),
                 None => remembered(file, name.id, decode_manifest, settings),
@@ -454,7 +461,7 @@ impl Objects {
         id: ManifestId,
         file: Bytes,
     ) -> Result<(), SessionError> {
-        self.put_file(Kind::Manifest, layout::manifest_key(id), file)
+        self.put_file(CachedKind::Manifest, layout::manifest_key(id), file)
             .await
             .map(drop)
     }
@@ -464,15 +471,19 @@ impl Objects {
         id: SnapshotId,
         file: Bytes,
     ) -> Result<(), SessionError> {
-        self.put_file(Kind::TransactionLog, layout::transaction_log_key(id), file)
-            .await
-            .map(drop)
+        self.put_file(
+            CachedKind::TransactionLog,
+            layout::transaction_log_key(id),
+            file,
+        )
+        .await
+        .map(drop)
     }
 
     /// Returns the store's time of the write, where it says it.
     async fn put_file(
         &self,
-        kind: Kind,
+        kind: CachedKind,
         key: String,
         file: Bytes,
     ) -> Result<Option<SystemTime>, SessionError> {
@@ -506,7 +517,10 @@ impl SnapshotSource for Objects {
     }
 
     fn held(&self, id: SnapshotId) -> Option<Arc<Snapshot>> {
-        match self.cache.get(&Name::new(Kind::Snapshot, *id.as_bytes())) {
+        match self
+            .cache
+            .get(&Name::new(CachedKind::Snapshot, *id.as_bytes()))
+        {
             Some(Decoded::Snapshot(snapshot)) => Some(snapshot),
             _ => None,
         }
@@ -515,7 +529,7 @@ impl SnapshotSource for Objects {
     fn forget(&self, id: SnapshotId) {
         // Its log goes with it: only a reader that has a snapshot with the old parent finds it, and for that one it is right.
         self.cache
-            .remove(&Name::new(Kind::Snapshot, *id.as_bytes()));
+            .remove(&Name::new(CachedKind::Snapshot, *id.as_bytes()));
     }
 }
 
@@ -561,7 +575,7 @@ fn parse_key(key: &str) -> Result<Key, StorageError> {
     Key::parse(key).map_err(|error: KeyError| error.into())
 }
 
-fn storage_error(kind: Kind, id: &str, source: StorageError) -> FetchError {
+fn storage_error(kind: CachedKind, id: &str, source: StorageError) -> FetchError {
     FetchError::Storage {
         what: kind.word(),
         id: id.to_owned(),

@@ -135,7 +135,10 @@ impl Session {
         for commit in missed {
             let after = Arc::new(Base::new(Arc::clone(&commit.snapshot)));
             let theirs = commit.changes(shared, &base, &after).await?;
-            match self.pass(&base, &after, &theirs, changes, solver).await? {
+            match self
+                .carry_past(&base, &after, &theirs, changes, solver)
+                .await?
+            {
                 Passed::Through(carried) => changes = carried,
                 Passed::Stopped(conflicts) => {
                     return Ok(RebaseOutcome::Conflicts {
@@ -159,7 +162,7 @@ impl Session {
     }
 
     /// Carries edits past one commit.
-    pub(crate) async fn pass(
+    pub(crate) async fn carry_past(
         &self,
         before: &Arc<Base>,
         after: &Arc<Base>,

@@ -54,7 +54,7 @@ pub struct Session(Arc<Inner>);
 struct Inner {
     shared: Arc<Shared>,
     branch: Option<BranchName>,
-    state: RwLock<State>,
+    state: RwLock<SessionState>,
     /// Where it comes from, if it is a fork.
     lineage: Option<Lineage>,
     /// What the last fork of it was told of where it comes from.
@@ -71,7 +71,7 @@ struct Inner {
 
 /// What a session holds; reads and edits of it are short and never wait for storage.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct SessionState {
     pub(crate) base: Arc<Base>,
     pub(crate) changes: Arc<ChangeSet>,
     pub(crate) phase: Phase,
@@ -113,7 +113,7 @@ impl Inner {
     fn new(
         shared: Arc<Shared>,
         branch: Option<BranchName>,
-        state: State,
+        state: SessionState,
         entropy: Arc<dyn Entropy>,
     ) -> Self {
         let lease = SessionLease::opened_at(Moment::now(&*shared.clock));
@@ -170,7 +170,7 @@ impl Node {
     }
 }
 
-impl State {
+impl SessionState {
     /// Puts edits in place that were not made of those before.
     pub(crate) fn begin_with(&mut self, changes: Arc<ChangeSet>) {
         self.changes = changes;
@@ -249,7 +249,7 @@ impl Session {
         base: &Arc<Base>,
         changes: &Arc<ChangeSet>,
     ) -> Self {
-        let state = State {
+        let state = SessionState {
             base: Arc::clone(base),
             changes: Arc::clone(changes),
             phase: Phase::ReadOnly,
@@ -266,8 +266,8 @@ impl Session {
         Self::with_state(shared, branch, Self::state_of(base, phase))
     }
 
-    fn state_of(base: Base, phase: Phase) -> State {
-        State {
+    fn state_of(base: Base, phase: Phase) -> SessionState {
+        SessionState {
             base: Arc::new(base),
             changes: Arc::default(),
             phase,
@@ -287,7 +287,7 @@ impl Session {
         lineage: Lineage,
         (lease, taken): (Arc<SessionLease>, BTreeSet<SnapshotId>),
     ) -> Self {
-        let state = State {
+        let state = SessionState {
             base: Arc::clone(base),
             changes,
             phase: Phase::Detached,
@@ -305,7 +305,7 @@ impl Session {
         }))
     }
 
-    fn with_state(shared: Arc<Shared>, branch: Option<BranchName>, state: State) -> Self {
+    fn with_state(shared: Arc<Shared>, branch: Option<BranchName>, state: SessionState) -> Self {
         let entropy = Arc::clone(&shared.entropy);
         Self(Arc::new(Inner::new(shared, branch, state, entropy)))
     }
@@ -340,11 +340,11 @@ impl Session {
 
     /// Reads the state. A panic in another task while it changed the state is an error from then on, not a
     /// second panic and not a half-made edit that gets committed.
-    pub(crate) fn state(&self) -> Result<RwLockReadGuard<'_, State>, SessionError> {
+    pub(crate) fn state(&self) -> Result<RwLockReadGuard<'_, SessionState>, SessionError> {
         self.0.state.read().map_err(|_| aborted())
     }
 
-    pub(crate) fn state_mut(&self) -> Result<RwLockWriteGuard<'_, State>, SessionError> {
+    pub(crate) fn state_mut(&self) -> Result<RwLockWriteGuard<'_, SessionState>, SessionError> {
         self.0.state.write().map_err(|_| aborted())
     }
 

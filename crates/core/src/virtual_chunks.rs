@@ -43,9 +43,7 @@ pub enum VirtualChunkError {
         name: String,
     },
     /// No container covers it.
-    #[error(
-        "no container in the repository's configuration covers it: add one with that prefix"
-    )]
+    #[error("no container in the repository's configuration covers it: add one with that prefix")]
     NoContainer,
     /// The reader has not granted access.
     #[error(

@@ -35,7 +35,7 @@ impl Budget {
 
     /// Spends what a value takes. Fails as soon as that is too much, or where the value is invalid.
     pub(crate) fn spend_on<'de, D: Deserializer<'de>>(&self, value: D) -> Result<(), D::Error> {
-        Walk(self).deserialize(value)
+        BudgetedWalk(self).deserialize(value)
     }
 
     /// Spends what one plain value with so many bytes of text takes; returns whether it fits.
@@ -48,9 +48,9 @@ impl Budget {
 }
 
 #[derive(Clone, Copy)]
-struct Walk<'a>(&'a Budget);
+struct BudgetedWalk<'a>(&'a Budget);
 
-impl Walk<'_> {
+impl BudgetedWalk<'_> {
     fn spend<E: Error>(self, text: usize) -> Result<(), E> {
         match self.0.spend(text) {
             true => Ok(()),
@@ -59,7 +59,7 @@ impl Walk<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
+impl<'de> DeserializeSeed<'de> for BudgetedWalk<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<(), D::Error> {
@@ -67,7 +67,7 @@ impl<'de> DeserializeSeed<'de> for Walk<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Walk<'_> {
+impl<'de> Visitor<'de> for BudgetedWalk<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -41,7 +41,7 @@ use identity::{Anonymous, Environment};
 /// [`Invalid`](crate::ErrorKind::Invalid) if it is no location of virtual chunks, has an option that is none, or is the path
 /// of a folder that does not exist.
 pub fn grant(access: VirtualAccess, text: &str) -> Result<VirtualAccess, Error> {
-    let place = Place::parse(text, None)?;
+    let place = GrantedPrefix::parse(text, None)?;
     place.add_to(access)
 }
 
@@ -55,7 +55,7 @@ pub fn grant_as(
     text: &str,
     identity: Arc<dyn Identity>,
 ) -> Result<VirtualAccess, Error> {
-    let place = Place::parse(text, Some(identity))?;
+    let place = GrantedPrefix::parse(text, Some(identity))?;
     place.add_to(access)
 }
 
@@ -100,13 +100,13 @@ fn folder_location(path: &str) -> Result<VirtualLocation, Error> {
 
 /// A place as its grant names it.
 #[derive(Clone, Debug)]
-struct Place {
+struct GrantedPrefix {
     location: VirtualLocation,
     options: Vec<(String, String)>,
     identity: Arc<dyn Identity>,
 }
 
-impl Place {
+impl GrantedPrefix {
     fn parse(text: &str, identity: Option<Arc<dyn Identity>>) -> Result<Self, Error> {
         let by_path = scheme_of(text).is_none();
         let (prefix, query) = match by_path {
@@ -229,7 +229,7 @@ impl Place {
 }
 
 #[async_trait]
-impl OpenContainer for Place {
+impl OpenContainer for GrantedPrefix {
     async fn open(&self, container: &VirtualChunkContainer) -> Result<Arc<dyn Storage>, BoxError> {
         self.open_store(&container.store).await
     }

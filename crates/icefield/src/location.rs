@@ -18,11 +18,11 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Location {
     text: String,
-    place: Place,
+    place: LocationTarget,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Place {
+enum LocationTarget {
     Path { path: PathBuf, trusts_locks: bool },
     Url { scheme: String },
 }
@@ -112,13 +112,13 @@ impl Location {
             return Err(LocationError::Empty);
         }
         let place = match scheme_of(text) {
-            None => Place::Path {
+            None => LocationTarget::Path {
                 path: PathBuf::from(text),
                 trusts_locks: false,
             },
             Some(scheme) if scheme == "file" => {
                 let (url, options) = text.split_once('?').unwrap_or((text, ""));
-                Place::Path {
+                LocationTarget::Path {
                     path: file_path(url)?,
                     trusts_locks: trusts_locks(options).map_err(|problem| {
                         LocationError::Malformed {
@@ -135,7 +135,7 @@ impl Location {
                         url: text.to_owned(),
                     });
                 }
-                Place::Url { scheme }
+                LocationTarget::Url { scheme }
             }
         };
         Ok(Self {
@@ -149,7 +149,7 @@ impl Location {
         let path = path.into();
         Self {
             text: path.display().to_string(),
-            place: Place::Path {
+            place: LocationTarget::Path {
                 path,
                 trusts_locks: false,
             },
@@ -159,16 +159,16 @@ impl Location {
     /// Returns the scheme in lower case; `file` for a path.
     pub fn scheme(&self) -> &str {
         match &self.place {
-            Place::Path { .. } => "file",
-            Place::Url { scheme } => scheme,
+            LocationTarget::Path { .. } => "file",
+            LocationTarget::Url { scheme } => scheme,
         }
     }
 
     /// Returns the path of a location in the file system, decoded.
     pub fn path(&self) -> Option<&Path> {
         match &self.place {
-            Place::Path { path, .. } => Some(path),
-            Place::Url { .. } => None,
+            LocationTarget::Path { path, .. } => Some(path),
+            LocationTarget::Url { .. } => None,
         }
     }
 
@@ -176,7 +176,7 @@ impl Location {
     pub fn trusts_locks(&self) -> bool {
         matches!(
             self.place,
-            Place::Path {
+            LocationTarget::Path {
                 trusts_locks: true,
                 ..
             }
@@ -192,15 +192,15 @@ impl Location {
     /// a URL itself.
     pub fn to_url(&self) -> Option<String> {
         match &self.place {
-            Place::Url { .. } => Some(self.text.clone()),
-            Place::Path { path, trusts_locks } if path.is_absolute() => {
+            LocationTarget::Url { .. } => Some(self.text.clone()),
+            LocationTarget::Path { path, trusts_locks } if path.is_absolute() => {
                 let url = path.to_str().map(file_url)?;
                 Some(match trusts_locks {
                     true => format!("{url}?locks=trusted"),
                     false => url,
                 })
             }
-            Place::Path { .. } => None,
+            LocationTarget::Path { .. } => None,
         }
     }
 }

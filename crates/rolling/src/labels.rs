@@ -14,12 +14,12 @@ use crate::{Duration, RollingError};
 use numbers::{continued, orders};
 
 pub(crate) use cells::Cells;
-pub(crate) use numbers::{Kind, Numbers};
+pub(crate) use numbers::{NumberKind, Numbers};
 
 /// An array of one dimension that says what the elements of a dimension are called.
 pub(crate) struct Axis<'a> {
     pub(crate) member: &'a Member,
-    kind: Kind,
+    kind: NumberKind,
     /// Whether it has the name of the dimension, as the labels that programs select by.
     is_index: bool,
 }
@@ -33,7 +33,7 @@ pub(crate) fn axes(dimension: &Dimension) -> Vec<Axis<'_>> {
         let is_time = time_unit(member).is_some();
         if member.array.rank() == 1
             && (is_index || is_time)
-            && let Some(kind) = Kind::of(&member.json)
+            && let Some(kind) = NumberKind::of(&member.json)
         {
             axes.push(Axis {
                 member,
@@ -159,8 +159,8 @@ impl Axis<'_> {
             return Ok(());
         }
         let none = match self.kind {
-            Kind::Float(_) => Some(Numbers::Float(vec![f64::NAN])),
-            Kind::Time => Some(Numbers::Whole(vec![i128::from(i64::MIN)])),
+            NumberKind::Float(_) => Some(Numbers::Float(vec![f64::NAN])),
+            NumberKind::Time => Some(Numbers::Whole(vec![i128::from(i64::MIN)])),
             // The value that readers such as xarray take for none.
             _ => {
                 let fill = self.member.attribute("_FillValue");
@@ -182,7 +182,7 @@ impl Axis<'_> {
     }
 
     fn of_floats(&self, given: &[f64]) -> Option<Numbers> {
-        if matches!(self.kind, Kind::Float(_)) {
+        if matches!(self.kind, NumberKind::Float(_)) {
             return Some(Numbers::Float(given.to_vec()));
         }
         let whole = given
@@ -208,7 +208,7 @@ impl Axis<'_> {
         {
             return Err(problem(format!("element {} has none", hidden + at)));
         }
-        if let (Kind::Time, Numbers::Whole(all)) = (self.kind, labels)
+        if let (NumberKind::Time, Numbers::Whole(all)) = (self.kind, labels)
             && let Some(at) = all[hidden..]
                 .iter()
                 .position(|it| *it == i128::from(i64::MIN))
@@ -275,7 +275,7 @@ pub(crate) fn bounds_of_axis<'a>(dimension: &'a Dimension, axis: &Axis<'_>) -> O
 /// The numbers of an array that was read; `None` if it has none.
 pub(crate) fn numbers_of(member: &Member, block: &Block) -> Option<Numbers> {
     match &block.elements {
-        Elements::Fixed(bytes) => Kind::of(&member.json).map(|kind| kind.read(bytes)),
+        Elements::Fixed(bytes) => NumberKind::of(&member.json).map(|kind| kind.read(bytes)),
         Elements::Variable(_) => None,
     }
 }

@@ -9,7 +9,7 @@ use crate::error;
 use crate::lock::KeyLock;
 use crate::probe::{Exclusion, Facts};
 use crate::store::{Store, split};
-use crate::sys::{Errno, Kind};
+use crate::sys::{EntryKind, Errno};
 use crate::version::nanos;
 
 impl Store {
@@ -27,9 +27,9 @@ impl Store {
             return Ok(missing());
         };
         match self.sys.stat_at(folder.as_fd(), name) {
-            Ok(stat) if stat.kind == Kind::File => {}
+            Ok(stat) if stat.kind == EntryKind::File => {}
             // Objects may lie below, but there is none of this name.
-            Ok(stat) if stat.kind == Kind::Directory => return Ok(missing()),
+            Ok(stat) if stat.kind == EntryKind::Directory => return Ok(missing()),
             Ok(stat) => return Err(error::not_an_object(key.as_str(), stat.kind)),
             Err(Errno::NOENT) => {
                 self.check_root_is_there()?;

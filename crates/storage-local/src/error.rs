@@ -4,7 +4,7 @@ use std::io;
 
 use icefield_storage::{Key, KeyError, StorageError};
 
-use crate::sys::{Errno, Kind};
+use crate::sys::{EntryKind, Errno};
 
 /// Translates an error about one object; "not found" names the key.
 pub(crate) fn of_key(action: &'static str, key: &Key, errno: Errno) -> StorageError {
@@ -23,8 +23,8 @@ pub(crate) fn of_place(action: &'static str, target: &str, errno: Errno) -> Stor
     };
     match errno {
         Errno::NAMETOOLONG => too_long(target),
-        Errno::LOOP => not_an_object(target, Kind::Symlink),
-        Errno::NXIO => not_an_object(target, Kind::Socket),
+        Errno::LOOP => not_an_object(target, EntryKind::Symlink),
+        Errno::NXIO => not_an_object(target, EntryKind::Socket),
         Errno::XDEV => failed(
             "another file system is mounted inside the store: an object cannot be moved into place there",
         ),
@@ -38,7 +38,7 @@ pub(crate) fn of_place(action: &'static str, target: &str, errno: Errno) -> Stor
 }
 
 /// Returns the error for something that is no object.
-pub(crate) fn not_an_object(target: &str, found: Kind) -> StorageError {
+pub(crate) fn not_an_object(target: &str, found: EntryKind) -> StorageError {
     StorageError::NotAnObject {
         target: target.to_owned(),
         found: found.name(),

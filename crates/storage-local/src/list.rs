@@ -15,7 +15,7 @@ use icefield_storage::{Key, ListOptions, ObjectMeta, Prefix, StorageError, Unrea
 
 use crate::error;
 use crate::store::Store;
-use crate::sys::{Errno, Kind, Open, Stat};
+use crate::sys::{EntryKind, Errno, Open, Stat};
 use crate::version::{DIGEST_BELOW, last_modified, version};
 use crate::workspace;
 
@@ -29,7 +29,7 @@ type Item = Result<ObjectMeta, StorageError>;
 
 /// A walk on its way.
 #[derive(Debug)]
-pub(crate) struct Walk {
+pub(crate) struct ListWalk {
     prefix: String,
     start_after: Option<String>,
     without_versions: bool,
@@ -82,7 +82,7 @@ fn join(path: &str, name: &[u8]) -> Vec<u8> {
     joined
 }
 
-impl Walk {
+impl ListWalk {
     pub(crate) fn new(options: &ListOptions) -> Self {
         Self {
             prefix: options.prefix.as_str().to_owned(),
@@ -94,7 +94,7 @@ impl Walk {
         }
     }
 
-    /// Takes what [`Walk::advance`] found.
+    /// Takes what [`ListWalk::advance`] found.
     pub(crate) fn take(&mut self) -> Vec<Item> {
         std::mem::take(&mut self.ready).into()
     }
@@ -265,8 +265,8 @@ fn describe(
         }
     };
     match stat.kind {
-        Kind::Directory => return Ok(None),
-        Kind::File => {}
+        EntryKind::Directory => return Ok(None),
+        EntryKind::File => {}
         other => return Ok(Some(Err(no_object(path, other)))),
     }
     match UnreadableName::parse(path, stat.size) {
@@ -276,9 +276,9 @@ fn describe(
 }
 
 /// Returns the item for something that is neither a file nor a directory.
-fn no_object(path: &[u8], kind: Kind) -> StorageError {
+fn no_object(path: &[u8], kind: EntryKind) -> StorageError {
     let problem = match kind {
-        Kind::Symlink => "it is a symbolic link, which is not followed".to_owned(),
+        EntryKind::Symlink => "it is a symbolic link, which is not followed".to_owned(),
         other => format!("it is {}, not an object", other.name()),
     };
     UnreadableName::new(path, problem).into()
@@ -306,14 +306,14 @@ fn describe_file(
     let file = match store.sys.open(folder, name, Open::Read) {
         Ok(file) => file,
         Err(Errno::NOENT) => return Ok(None),
-        Err(Errno::LOOP) => return Ok(replaced_by(Kind::Symlink)),
-        Err(Errno::NXIO) => return Ok(replaced_by(Kind::Socket)),
+        Err(Errno::LOOP) => return Ok(replaced_by(EntryKind::Symlink)),
+        Err(Errno::NXIO) => return Ok(replaced_by(EntryKind::Socket)),
         Err(errno) => return Err(fail(errno)),
     };
     let stat = store.sys.stat(file.as_fd()).map_err(fail)?;
     match stat.kind {
-        Kind::File => {}
-        Kind::Directory => return Ok(None),
+        EntryKind::File => {}
+        EntryKind::Directory => return Ok(None),
         other => return Ok(replaced_by(other)),
     }
     match store.describe(key, file, stat)? {

@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error;
 use crate::store::{ATTEMPTS, Store};
-use crate::sys::{Errno, Kind, Open, Sys};
+use crate::sys::{EntryKind, Errno, Open, Sys};
 use crate::workspace::HIDDEN;
 
 /// Few, so that they can all be made at once; enough, because a lock is held for microseconds.
@@ -77,7 +77,7 @@ impl KeyLock {
                 Err(errno) => return Err(fail(errno)),
             };
             let found = store.sys.stat(file.as_fd()).map_err(fail)?;
-            if found.kind != Kind::File {
+            if found.kind != EntryKind::File {
                 return Err(error::not_an_object(&place, found.kind));
             }
             store.sys.lock(file.as_fd(), true).map_err(fail)?;

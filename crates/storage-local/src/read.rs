@@ -11,7 +11,7 @@ use crate::version::{self, DIGEST_BELOW, digest, last_modified};
 
 /// A state of an object, as seen through one open file.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct OpenedObject {
     pub(crate) file: OwnedFd,
     pub(crate) stat: Stat,
     pub(crate) meta: ObjectMeta,
@@ -21,7 +21,7 @@ pub(crate) struct State {
 
 impl Store {
     /// Opens an object and finds out its version.
-    pub(crate) fn state(&self, key: &Key) -> Result<State, StorageError> {
+    pub(crate) fn state(&self, key: &Key) -> Result<OpenedObject, StorageError> {
         for _ in 0..ATTEMPTS {
             let (file, stat) = self.open_object(key)?;
             if let Some(state) = self.describe(key, file, stat)? {
@@ -37,7 +37,7 @@ impl Store {
         key: &Key,
         file: OwnedFd,
         stat: Stat,
-    ) -> Result<Option<State>, StorageError> {
+    ) -> Result<Option<OpenedObject>, StorageError> {
         let small = match stat.size < DIGEST_BELOW {
             true => match self.read_unchanged(key, &file, &stat, 0, stat.size)? {
                 Some(bytes) => Some(bytes),
@@ -51,7 +51,7 @@ impl Store {
             version: version::version(&stat, small.as_deref().and_then(digest)),
             last_modified: Some(last_modified(&stat)),
         };
-        Ok(Some(State {
+        Ok(Some(OpenedObject {
             file,
             stat,
             meta,

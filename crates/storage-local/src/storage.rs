@@ -12,7 +12,7 @@ use icefield_storage::{
 use crate::blocking::{Lost, run, run_with};
 use crate::builder::Fsync;
 use crate::error;
-use crate::list::Walk;
+use crate::list::ListWalk;
 use crate::store::Store;
 use crate::write::Order;
 use crate::{LocalStorage, upload};
@@ -81,12 +81,12 @@ impl Storage for LocalStorage {
 
     fn list(&self, options: ListOptions) -> BoxStream<'static, Result<ObjectMeta, StorageError>> {
         let store = Arc::clone(&self.0);
-        let first = Some((Walk::new(&options), FIRST_PAGE));
+        let first = Some((ListWalk::new(&options), FIRST_PAGE));
         stream::unfold(first, move |state| {
             let store = Arc::clone(&store);
             async move {
                 let (walk, count) = state?;
-                let work = move |store: &Store, walk: &mut Walk| walk.advance(store, count);
+                let work = move |store: &Store, walk: &mut ListWalk| walk.advance(store, count);
                 let (mut walk, result) = match run_with(&store, &store.reads, walk, work).await {
                     Ok(done) => done,
                     Err(lost) => {

@@ -13,7 +13,7 @@ use crate::error;
 use crate::names::Names;
 use crate::probe::{self, Facts};
 use crate::reach::Standing;
-use crate::sys::{Errno, Kind, Open, Stat, Sys};
+use crate::sys::{EntryKind, Errno, Open, Stat, Sys};
 use crate::workspace::{self, Workspace};
 
 /// How often a write starts again because a directory was removed under its feet.
@@ -142,7 +142,7 @@ impl Store {
         match self.sys.open_root(&self.path) {
             Ok(root) => Ok(Some(self.root.get_or_init(|| root).as_fd())),
             Err(Errno::NOENT) => Ok(None),
-            Err(Errno::NOTDIR) => Err(error::not_an_object(&self.name(), Kind::File)),
+            Err(Errno::NOTDIR) => Err(error::not_an_object(&self.name(), EntryKind::File)),
             Err(errno) => Err(error::of_place("open", &self.name(), errno)),
         }
     }
@@ -226,9 +226,9 @@ impl Store {
             .stat(file.as_fd())
             .map_err(|errno| error::of_key("read", key, errno))?;
         match stat.kind {
-            Kind::File => {}
+            EntryKind::File => {}
             // As in every store: objects may lie below the name, but there is none under it.
-            Kind::Directory => return Err(missing()),
+            EntryKind::Directory => return Err(missing()),
             other => return Err(error::not_an_object(key.as_str(), other)),
         }
         if !self.names.is_exact(self, root, key)? {
@@ -306,7 +306,7 @@ impl Store {
             let prefix = &path[..end];
             match self.sys.open(root, prefix, Open::Directory) {
                 Ok(_) => {}
-                Err(Errno::LOOP) => return error::not_an_object(prefix, Kind::Symlink),
+                Err(Errno::LOOP) => return error::not_an_object(prefix, EntryKind::Symlink),
                 Err(_) => {
                     return StorageError::Unsupported {
                         store: self.name(),
@@ -326,7 +326,7 @@ impl Store {
         key: &Key,
     ) -> Result<Option<Stat>, StorageError> {
         match self.sys.stat_at(folder, split(key).1) {
-            Ok(stat) if stat.kind == Kind::File => Ok(Some(stat)),
+            Ok(stat) if stat.kind == EntryKind::File => Ok(Some(stat)),
             Ok(stat) => Err(error::not_an_object(key.as_str(), stat.kind)),
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(error::of_key(action, key, errno)),

@@ -29,7 +29,7 @@ pub(crate) type Result<T> = std::result::Result<T, Errno>;
 
 /// The kind of file that stands under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum EntryKind {
     File,
     Directory,
     Symlink,
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
     Unknown,
 }
 
-impl Kind {
+impl EntryKind {
     /// Returns how an error message calls it.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ pub(crate) struct Stat {
     pub(crate) size: u64,
     /// Nanoseconds since 1970.
     pub(crate) mtime: i128,
-    pub(crate) kind: Kind,
+    pub(crate) kind: EntryKind,
 }
 
 impl Stat {
@@ -117,7 +117,7 @@ pub(crate) trait Sys: fmt::Debug + Send + Sync + 'static {
     /// Describes an entry itself, also if it is a symbolic link.
     fn stat_at(&self, dir: BorrowedFd<'_>, name: &str) -> Result<Stat>;
     /// Tells all names except `.` and `..`, in no order.
-    fn visit_dir(&self, dir: BorrowedFd<'_>, each: &mut dyn FnMut(&[u8], Kind)) -> Result<()>;
+    fn visit_dir(&self, dir: BorrowedFd<'_>, each: &mut dyn FnMut(&[u8], EntryKind)) -> Result<()>;
     /// Reads all names of a directory that has few.
     fn read_dir(&self, dir: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>> {
         let mut names = Vec::new();

@@ -125,7 +125,7 @@ mod tests {
     use icefield_storage::Key;
 
     use super::*;
-    use crate::sys::Kind;
+    use crate::sys::EntryKind;
 
     fn stat(mtime: i128, size: u64) -> Stat {
         Stat {
@@ -134,7 +134,7 @@ mod tests {
             links: 1,
             size,
             mtime,
-            kind: Kind::File,
+            kind: EntryKind::File,
         }
     }
 

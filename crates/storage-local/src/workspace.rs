@@ -16,7 +16,7 @@ use icefield_storage::StorageError;
 use crate::error;
 use crate::lock;
 use crate::store::Store;
-use crate::sys::{Errno, Kind, Open};
+use crate::sys::{EntryKind, Errno, Open};
 use crate::version::last_modified;
 
 /// The name of the hidden directory.
@@ -84,7 +84,7 @@ impl Workspace {
                 continue;
             };
             let age = now.duration_since(last_modified(&stat)).unwrap_or_default();
-            if stat.kind != Kind::File || age < GRACE {
+            if stat.kind != EntryKind::File || age < GRACE {
                 continue;
             }
             let Ok(file) = store.sys.open(tmp, name, Open::Read) else {

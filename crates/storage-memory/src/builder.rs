@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use icefield_storage::{Clock, KeyForm, SystemClock};
 
-use crate::state::State;
+use crate::state::StoreState;
 use crate::{MemoryStorage, Shared};
 
 /// Chooses the clock and the form of the keys of a [`MemoryStorage`], and what it reports of its dates.
@@ -49,7 +49,7 @@ impl MemoryStorageBuilder {
     /// Returns an empty store.
     pub fn build(self) -> MemoryStorage {
         MemoryStorage(Arc::new(Shared {
-            state: Mutex::new(State::default()),
+            state: Mutex::new(StoreState::default()),
             clock: self.clock,
             key_form: self.key_form,
             host_dates: self.host_dates,

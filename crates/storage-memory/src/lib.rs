@@ -21,7 +21,7 @@ use icefield_storage::{
 };
 
 pub use builder::MemoryStorageBuilder;
-use state::State;
+use state::StoreState;
 
 /// Objects listed under one lock.
 const PAGE: usize = 1000;
@@ -31,7 +31,7 @@ const PAGE: usize = 1000;
 pub struct MemoryStorage(Arc<Shared>);
 
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<StoreState>,
     clock: Arc<dyn Clock>,
     key_form: KeyForm,
     host_dates: bool,
@@ -85,7 +85,7 @@ impl MemoryStorage {
         self.state().remove_unreadable(name)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, StoreState> {
         // No method of `State` leaves it half changed, so a panic elsewhere under the lock is harmless.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

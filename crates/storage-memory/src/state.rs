@@ -49,14 +49,14 @@ impl Stored {
 /// `writes` counts every write ever made, so no version is given twice. The time of an object never goes back; a new one
 /// has the time of the clock.
 #[derive(Clone, Default)]
-pub(crate) struct State {
+pub(crate) struct StoreState {
     objects: BTreeMap<Key, Stored>,
     /// Names that are no keys, in byte order.
     unreadable: BTreeMap<Vec<u8>, UnreadableName>,
     writes: u64,
 }
 
-impl State {
+impl StoreState {
     pub(crate) fn len(&self) -> usize {
         self.objects.len()
     }

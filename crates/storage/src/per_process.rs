@@ -14,10 +14,10 @@ const GENERATIONS: usize = 32;
 /// perhaps a lock that no thread will ever release. So it never touches that table, and takes the next one without waiting
 /// for any thread.
 #[derive(Debug)]
-pub struct PerProcess<K, V, const N: usize = GENERATIONS>([Place<K, V>; N]);
+pub struct PerProcess<K, V, const N: usize = GENERATIONS>([ProcessSlot<K, V>; N]);
 
 #[derive(Debug)]
-struct Place<K, V> {
+struct ProcessSlot<K, V> {
     /// The process that took the place; 0: none.
     process: AtomicU32,
     table: Mutex<Option<HashMap<K, V>>>,
@@ -35,7 +35,7 @@ impl<K, V, const N: usize> PerProcess<K, V, N> {
     pub const fn new() -> Self {
         Self(
             [const {
-                Place {
+                ProcessSlot {
                     process: AtomicU32::new(0),
                     table: Mutex::new(None),
                 }
@@ -44,7 +44,7 @@ impl<K, V, const N: usize> PerProcess<K, V, N> {
     }
 
     fn of(&self, process: u32) -> Option<&Mutex<Option<HashMap<K, V>>>> {
-        let is_its = |place: &&Place<K, V>| {
+        let is_its = |place: &&ProcessSlot<K, V>| {
             let taken = &place.process;
             let was = taken.compare_exchange(0, process, Ordering::AcqRel, Ordering::Acquire);
             was.is_ok() || was == Err(process)

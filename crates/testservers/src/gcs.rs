@@ -29,7 +29,7 @@ use crate::world::World;
 use crate::{Answer, Switches, Verb};
 use failure::Failure;
 use operations::Operations;
-use request::{Ask, Kind};
+use request::{Ask, RequestKind};
 use rpc::Call;
 use upload::Sessions;
 
@@ -172,9 +172,9 @@ impl Service for Protocol {
             return Call::of(head.uri.path(), body).aim();
         }
         let mut ask = Ask::of(head);
-        if let Kind::Session(id) = &ask.kind {
+        if let RequestKind::Session(id) = &ask.kind {
             ask.key = self.sessions.key(id).unwrap_or_default();
-        } else if ask.kind == Kind::Upload
+        } else if ask.kind == RequestKind::Upload
             && let Some((said, _)) = upload::related(head, body)
             && let Some(name) = said["name"].as_str()
         {

@@ -19,7 +19,7 @@ use tokio::net::TcpStream;
 
 use crate::Answer;
 use crate::host::{Host, Wire};
-use message::{Framing, Kind, Message};
+use message::{Framing, Message, MessageKind};
 use rule::Rules;
 pub use rule::{ProxyFault, ProxyRule};
 
@@ -136,7 +136,8 @@ impl Shared {
             if text.contains("expect: 100-continue") {
                 wire.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
             }
-            let request = message::read_body(&mut wire, &mut buffer, Kind::Request, head).await?;
+            let request =
+                message::read_body(&mut wire, &mut buffer, MessageKind::Request, head).await?;
             if self.handle(&mut wire, &request).await? == Next::Close {
                 return Ok(());
             }
@@ -218,9 +219,9 @@ impl Shared {
         upstream.write_all(&request.body).await?;
         let to_head = request.head.starts_with(b"HEAD ");
         let kind = if to_head {
-            Kind::AnswerToHead
+            MessageKind::AnswerToHead
         } else {
-            Kind::Answer
+            MessageKind::Answer
         };
         let mut buffer = BytesMut::new();
         loop {

@@ -24,7 +24,7 @@ pub use upload::{OpenUpload, PartLimits, UploadedPart};
 
 /// Buckets of objects. Servers share one by its `Arc`.
 pub struct World {
-    state: Mutex<State>,
+    state: Mutex<WorldState>,
     clock: Arc<dyn Clock>,
 }
 
@@ -52,7 +52,7 @@ pub enum Conditions {
 }
 
 #[derive(Default)]
-struct State {
+struct WorldState {
     buckets: BTreeMap<String, Bucket>,
     uploads: BTreeMap<String, OpenUpload>,
     uploads_begun: u64,
@@ -244,12 +244,12 @@ impl World {
         Ok(list::page(&objects, query))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WorldState> {
         // Nothing leaves the state half changed, so a panic elsewhere under the lock is harmless.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn now_in(&self, state: &State) -> SystemTime {
+    fn now_in(&self, state: &WorldState) -> SystemTime {
         self.clock.now() + state.ahead - state.behind
     }
 
@@ -270,7 +270,7 @@ impl World {
     }
 }
 
-impl State {
+impl WorldState {
     fn bucket(&mut self, bucket: &str) -> Result<&mut Bucket, Refusal> {
         self.buckets.get_mut(bucket).ok_or(Refusal::NoBucket)
     }

@@ -31,7 +31,7 @@ use crate::blocking::Threads;
 use crate::{Child, Entry, Naming, ReadTree, TreeError, TreeKey, TreePrefix, UriError, WriteTree};
 use buffers::Buffers;
 use raw::RawWalk;
-use walk::Walk;
+use walk::TreeWalk;
 
 /// Entries that one hop to a thread brings back at most.
 const PORTION: usize = 512;
@@ -217,11 +217,11 @@ impl ReadTree for DirectoryTree {
     }
 
     fn list(&self, prefix: &TreePrefix) -> BoxStream<'static, Result<Entry, TreeError>> {
-        self.portions(Walk::new(prefix.clone()), Walk::entries)
+        self.portions(TreeWalk::new(prefix.clone()), TreeWalk::entries)
     }
 
     fn list_dir(&self, prefix: &TreePrefix) -> BoxStream<'static, Result<Child, TreeError>> {
-        self.portions(Walk::new(prefix.clone()), Walk::children)
+        self.portions(TreeWalk::new(prefix.clone()), TreeWalk::children)
     }
 }
 

@@ -7,7 +7,7 @@ use icefield_core::{BranchName, TagName, VirtualSource};
 use super::Progress;
 use super::containers::Folders;
 use super::difference::Loaded;
-use crate::layout::Kind;
+use crate::layout::ObjectKind;
 use crate::{AlphaError, AlphaId, AlphaRefs, AlphaRepository, Payload, Rule, Snapshot};
 
 /// The plan of an import.
@@ -91,7 +91,7 @@ impl Check<'_> {
         loop {
             let parent = self.source.parent(&snapshot).await?;
             let (id, parent_id) = (snapshot.id, parent.as_ref().map(|it| it.id));
-            let key = self.source.name_of(Kind::Snapshot, id)?;
+            let key = self.source.name_of(ObjectKind::Snapshot, id)?;
             self.snapshot(snapshot).await?;
             self.known.insert(id, parent_id);
             self.met.push(Step {
@@ -117,7 +117,7 @@ impl Check<'_> {
         for node in loaded.nodes() {
             let Some(array) = &node.array else { continue };
             for (manifest, entry) in loaded.chunks(self.source, node)? {
-                let key = || self.source.name_of(Kind::Manifest, manifest);
+                let key = || self.source.name_of(ObjectKind::Manifest, manifest);
                 if !array.contains(&entry.index) {
                     self.hidden_chunks += 1;
                     continue;

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::difference::{Loaded, NodeEdits};
 use super::{ALPHA, ImportError, ImportReport, Limits, Progress};
-use crate::layout::Kind;
+use crate::layout::ObjectKind;
 use crate::{AlphaError, AlphaRepository, ChunkEntry, Payload, Rule};
 
 /// Virtual refs that are set at once.
@@ -34,7 +34,7 @@ impl Copier<'_> {
         let Some(snapshot) = child.snapshot() else {
             unreachable!("BUG: a step has a snapshot");
         };
-        let needed_by = self.source.name_of(Kind::Snapshot, snapshot.id)?;
+        let needed_by = self.source.name_of(ObjectKind::Snapshot, snapshot.id)?;
         let session = repository.write_session(branch.clone()).await?;
         let difference = child.since(parent, self.source)?;
         for path in &difference.deleted {

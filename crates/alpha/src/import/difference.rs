@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use icefield_core::{ChunkIndex, NodePath};
 
-use crate::layout::Kind;
+use crate::layout::ObjectKind;
 use crate::version::{self, Manifests};
 use crate::{AlphaError, AlphaId, AlphaRepository, ChunkEntry, Node, Snapshot};
 
@@ -50,7 +50,7 @@ impl Loaded {
         source: &AlphaRepository,
         snapshot: Snapshot,
     ) -> Result<Self, AlphaError> {
-        let needed_by = source.name_of(Kind::Snapshot, snapshot.id)?;
+        let needed_by = source.name_of(ObjectKind::Snapshot, snapshot.id)?;
         let mut manifests = Manifests::new();
         for id in snapshot.nodes().iter().flat_map(|node| &node.manifests) {
             if !manifests.contains_key(id) {

@@ -37,7 +37,7 @@ pub(crate) enum PendingChunk<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum CellKind {
     Deleted,
     Inline,
     Native,
@@ -55,7 +55,7 @@ enum StoredChecksum {
 pub(crate) struct ChunkTable {
     rank: usize,
     coords: Vec<u32>,
-    kind: Vec<Kind>,
+    kind: Vec<CellKind>,
     object: Vec<[u8; 12]>,
     offset: Vec<u64>,
     length: Vec<u64>,
@@ -111,12 +111,12 @@ impl ChunkTable {
 
     /// Returns whether no chunk was set.
     pub(crate) fn sets_nothing(&self) -> bool {
-        self.kind.iter().all(|kind| *kind == Kind::Deleted)
+        self.kind.iter().all(|kind| *kind == CellKind::Deleted)
     }
 
     /// Returns whether a chunk of the store was set.
     pub(crate) fn has_native(&self) -> bool {
-        self.kind.contains(&Kind::Native)
+        self.kind.contains(&CellKind::Native)
     }
 
     pub(super) fn erased(&self) -> &ErasedBoxes {
@@ -217,17 +217,17 @@ impl ChunkTable {
         let row = row as usize;
         let (offset, length) = (self.offset[row], self.length[row]);
         PendingChunk::Set(match self.kind[row] {
-            Kind::Deleted => return PendingChunk::Deleted,
-            Kind::Inline => {
+            CellKind::Deleted => return PendingChunk::Deleted,
+            CellKind::Inline => {
                 let start = offset as usize;
                 ChunkRef::Inline(&self.inline[start..start + length as usize])
             }
-            Kind::Native => ChunkRef::Native {
+            CellKind::Native => ChunkRef::Native {
                 id: ChunkId::from_bytes(self.object[row]),
                 offset,
                 length,
             },
-            Kind::Virtual => {
+            CellKind::Virtual => {
                 let (location, checksum) = unpack(&self.object[row]);
                 ChunkRef::Virtual {
                     location: self.locations.get(location),
@@ -254,14 +254,14 @@ impl ChunkTable {
         self.revision += 1;
         debug_assert_eq!(index.len(), self.rank, "BUG: the caller checks the rank");
         let (kind, object, offset, length) = match chunk {
-            PendingChunk::Deleted => (Kind::Deleted, [0; 12], 0, 0),
+            PendingChunk::Deleted => (CellKind::Deleted, [0; 12], 0, 0),
             PendingChunk::Set(ChunkRef::Inline(bytes)) => {
                 let start = self.inline.len() as u64;
                 self.inline.extend_from_slice(bytes);
-                (Kind::Inline, [0; 12], start, bytes.len() as u64)
+                (CellKind::Inline, [0; 12], start, bytes.len() as u64)
             }
             PendingChunk::Set(ChunkRef::Native { id, offset, length }) => {
-                (Kind::Native, *id.as_bytes(), offset, length)
+                (CellKind::Native, *id.as_bytes(), offset, length)
             }
             PendingChunk::Set(ChunkRef::Virtual {
                 location,
@@ -271,14 +271,14 @@ impl ChunkTable {
             }) => {
                 let location = self.locations.number(location);
                 let checksum = self.number_of(checksum);
-                (Kind::Virtual, pack(location, checksum), offset, length)
+                (CellKind::Virtual, pack(location, checksum), offset, length)
             }
         };
         let row = match self.find(index) {
             Some(row) => row as usize,
             None => self.append(index),
         };
-        if self.kind[row] == Kind::Inline {
+        if self.kind[row] == CellKind::Inline {
             self.dead += self.length[row] as usize;
         }
         self.kind[row] = kind;
@@ -314,10 +314,10 @@ impl ChunkTable {
                 Some(at) => at as usize,
                 None => self.append(index),
             };
-            if self.kind[at] == Kind::Inline {
+            if self.kind[at] == CellKind::Inline {
                 self.dead += self.length[at] as usize;
             }
-            self.kind[at] = Kind::Virtual;
+            self.kind[at] = CellKind::Virtual;
             self.object[at] = packed[refs.source[row] as usize];
             self.offset[at] = refs.offsets[row];
             self.length[at] = refs.lengths[row];
@@ -330,11 +330,11 @@ impl ChunkTable {
         let mut deleted = 0;
         for row in 0..self.len() {
             let mut axes = self.index(row as u32).iter().zip(within);
-            if self.kind[row] != Kind::Deleted && axes.all(|(at, range)| range.contains(at)) {
-                if self.kind[row] == Kind::Inline {
+            if self.kind[row] != CellKind::Deleted && axes.all(|(at, range)| range.contains(at)) {
+                if self.kind[row] == CellKind::Inline {
                     self.dead += self.length[row] as usize;
                 }
-                self.kind[row] = Kind::Deleted;
+                self.kind[row] = CellKind::Deleted;
                 (self.object[row], self.offset[row], self.length[row]) = ([0; 12], 0, 0);
                 deleted += 1;
             }
@@ -376,7 +376,7 @@ impl ChunkTable {
     fn compact(&mut self) {
         let mut live = Vec::with_capacity(self.inline.len() - self.dead);
         for row in 0..self.len() {
-            if self.kind[row] == Kind::Inline {
+            if self.kind[row] == CellKind::Inline {
                 let start = self.offset[row] as usize;
                 self.offset[row] = live.len() as u64;
                 live.extend_from_slice(&self.inline[start..start + self.length[row] as usize]);
@@ -475,7 +475,7 @@ impl ChunkTable {
     fn append(&mut self, index: &[u32]) -> usize {
         let row = u32::try_from(self.len()).expect("BUG: more than 4294967295 pending chunks");
         self.coords.extend_from_slice(index);
-        self.kind.push(Kind::Deleted);
+        self.kind.push(CellKind::Deleted);
         self.object.push([0; 12]);
         self.offset.push(0);
         self.length.push(0);

@@ -66,7 +66,7 @@ impl Session {
         self.guard_again(&guarded, snapshot).await?;
         self.register(info).await?;
         hold.then(Some(Phase::Committed { snapshot }));
-        publish::stand_on(self, snapshot).await;
+        publish::advance_session(self, snapshot).await;
         Ok(snapshot)
     }
 

@@ -202,7 +202,7 @@ pub(super) async fn write(
         let (base, mended) = (Arc::clone(&base), mended.clone());
         let none = BTreeMap::new();
         let encode = move || encode_log(&writer, snapshot_id, (&base, &changes), mended, &none);
-        let file = away(edits <= EDITS_AT_ONCE, encode).await?;
+        let file = run_blocking(edits <= EDITS_AT_ONCE, encode).await?;
         Ok(Some(file.map_err(SessionError::from)?))
     };
     let ((kept, jobs, new), early_log) = futures::try_join!(make, early_log)?;
@@ -255,7 +255,7 @@ pub(super) async fn write(
             file: async move {
                 match early_log {
                     Some(file) => Ok(file),
-                    None => Ok(away(moved_most <= LOG_AT_ONCE, encode).await??),
+                    None => Ok(run_blocking(moved_most <= LOG_AT_ONCE, encode).await??),
                 }
             },
         }
@@ -441,7 +441,7 @@ impl Planner<'_> {
 }
 
 /// Runs what may take long without waiting, away from the tasks that others wait for.
-pub(super) async fn away<T: Send + 'static>(
+pub(super) async fn run_blocking<T: Send + 'static>(
     small: bool,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, SessionError> {
@@ -469,7 +469,7 @@ async fn split(
             let (changes, configs) = (Arc::clone(changes), shared.configs.in_force());
             let writer = shared.objects.writer().clone();
             let split = move || array.split(&changes, &configs.splits, writer.writer());
-            Ok(away(edits <= EDITS_AT_ONCE, split).await??)
+            Ok(run_blocking(edits <= EDITS_AT_ONCE, split).await??)
         })
         .buffered(SORTERS)
         .try_collect()

@@ -55,7 +55,7 @@ async fn move_branch(
     tracing::debug!(?outcome, "the branch was asked to move");
     match outcome {
         EditOutcome::Done(_) => {
-            stand_on(session, snapshot).await;
+            advance_session(session, snapshot).await;
             Ok(CommitOutcome::Committed(snapshot))
         }
         EditOutcome::Refused(Refusal::Upgraded) => Err(CommitError::Upgraded),
@@ -79,7 +79,7 @@ fn moved(tip: &Tip, refusal: &Refusal) -> CommitOutcome {
 
 /// Puts the session onto its new snapshot, as far as it can be read back. A commit that is published stays so
 /// whatever fails here.
-pub(super) async fn stand_on(session: &Session, snapshot: SnapshotId) {
+pub(super) async fn advance_session(session: &Session, snapshot: SnapshotId) {
     let decoded = session.shared().objects.snapshot(snapshot).await;
     if let (Ok(decoded), Ok(mut state)) = (decoded, session.state_mut()) {
         state.base = Arc::new(Base::new(decoded));
@@ -95,7 +95,7 @@ pub(super) async fn resolve(
     onto: (&Tip, Publication),
 ) -> Result<CommitOutcome, CommitError> {
     let (tip, _) = onto;
-    if let Some(outcome) = look(session, snapshot, tip).await? {
+    if let Some(outcome) = find_landed(session, snapshot, tip).await? {
         return Ok(outcome);
     }
     if let Some(collection) = session.last_collection().await? {
@@ -113,7 +113,7 @@ pub(super) async fn resolve(
     let outcome = move_branch(session, info.map_err(SessionError::from)?, onto).await?;
     if let CommitOutcome::BranchMoved { .. } = outcome {
         // What refused this attempt may have been the first one, arriving late.
-        let looked = look(session, snapshot, tip).await?;
+        let looked = find_landed(session, snapshot, tip).await?;
         return Ok(looked.unwrap_or_else(|| CommitOutcome::Unknown {
             snapshot,
             // The first one may still arrive.
@@ -131,7 +131,7 @@ pub(super) async fn resolve(
 }
 
 /// Looks whether a commit has landed; `None` if it may still.
-async fn look(
+async fn find_landed(
     session: &Session,
     snapshot: SnapshotId,
     tip: &Tip,
@@ -142,7 +142,7 @@ async fn look(
         Landed::Yes => {
             // It was the answer to this that may have been lost.
             shared.storage.sync().await?;
-            stand_on(session, snapshot).await;
+            advance_session(session, snapshot).await;
             Some(CommitOutcome::Committed(snapshot))
         }
         Landed::Never(refusal) => Some(moved(tip, &refusal)),

@@ -11,7 +11,7 @@ use icefield_format::FormatError;
 use icefield_storage::Bytes;
 
 use super::manifests::{ManifestJob, NewManifest};
-use super::plan::away;
+use super::plan::run_blocking;
 use super::shifted::Before;
 use crate::SessionError;
 use crate::change_set::ChangeSet;
@@ -108,7 +108,7 @@ async fn make(
                     None => job.run(&changes, &[input], &writer),
                 }
             };
-            Ok(away::<Result<_, FormatError>>(small, copy).await??)
+            Ok(run_blocking::<Result<_, FormatError>>(small, copy).await??)
         }
         Step::Merge(job) => {
             let mut inputs = Vec::with_capacity(job.inputs.len());
@@ -121,7 +121,7 @@ async fn make(
             }
             let small = job.bytes(&inputs) <= AT_ONCE;
             let merge = move || job.run(&changes, &inputs, &writer);
-            Ok(away(small, merge).await??)
+            Ok(run_blocking(small, merge).await??)
         }
     }
 }

@@ -9,7 +9,7 @@ use icefield_format::{Manifest, ManifestId, NodeId};
 use icefield_refs::SnapshotInfo;
 use serde_json::Value;
 
-use super::plan::away;
+use super::plan::run_blocking;
 use super::run::AT_ONCE;
 use crate::SessionError;
 use crate::change_set::{BaseView, ChangeSet};
@@ -178,7 +178,7 @@ pub(super) async fn moved_chunks(
                 let (changes, before, node) = (Arc::clone(changes), Arc::clone(before), *node);
                 let small = opened.work() <= AT_ONCE;
                 let note = move || opened.decode().map(|it| before.note(&changes, &node, &it));
-                Ok::<_, SessionError>(away(small, note).await??)
+                Ok::<_, SessionError>(run_blocking(small, note).await??)
             })
             .buffer_unordered(AHEAD)
             .try_collect::<()>()

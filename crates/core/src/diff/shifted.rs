@@ -153,9 +153,9 @@ impl Shifted<'_> {
             for record in refs.iter().flat_map(|it| it.refs()) {
                 index.clear();
                 record.index_into(&mut index);
-                self.look(&index, &mut changed)?;
+                self.compare_cell(&index, &mut changed)?;
                 if self.view.place(&index, &mut place) && place != index {
-                    self.look(&place, &mut changed)?;
+                    self.compare_cell(&place, &mut changed)?;
                 }
                 looked_at += 1;
                 if looked_at.is_multiple_of(AT_ONCE) {
@@ -165,13 +165,17 @@ impl Shifted<'_> {
         }
         if let Some(table) = self.changes.chunks_of(&self.node) {
             for row in 0..table.len() as u32 {
-                self.look(table.index(row), &mut changed)?;
+                self.compare_cell(table.index(row), &mut changed)?;
             }
         }
         Ok(changed)
     }
 
-    fn look(&self, index: &[u32], changed: &mut BTreeSet<ChunkIndex>) -> Result<(), SessionError> {
+    fn compare_cell(
+        &self,
+        index: &[u32],
+        changed: &mut BTreeSet<ChunkIndex>,
+    ) -> Result<(), SessionError> {
         if self.before(index)? != self.now(index)? {
             changed.insert(ChunkIndex::from(index.to_vec()));
         }

@@ -7,7 +7,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{Manifest, ManifestId, NodeId, NodePath};
 
 use super::write::array_of;
-use super::{Session, State};
+use super::{Session, SessionState};
 use crate::SessionError;
 use crate::change_set::BaseView;
 
@@ -85,7 +85,11 @@ impl Session {
 }
 
 impl Target {
-    fn of(state: &State, path: &NodePath, within: &[Range<u32>]) -> Result<Self, SessionError> {
+    fn of(
+        state: &SessionState,
+        path: &NodePath,
+        within: &[Range<u32>],
+    ) -> Result<Self, SessionError> {
         let node = array_of(state, path)?;
         let grid = node.metadata.array().map(|it| it.chunk_counts.clone());
         let grid = grid.unwrap_or_default();

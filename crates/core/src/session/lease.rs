@@ -63,7 +63,7 @@ pub(crate) struct SessionLease {
     age_before: Duration,
     /// When the session began, by the store's clock, if another process has found out.
     started: Option<u64>,
-    told: Mutex<Option<Told>>,
+    told: Mutex<Option<WrittenLease>>,
     /// The earliest and the latest time that the store gave to what was written.
     written: std::sync::Mutex<Option<(SystemTime, SystemTime)>>,
     /// Whether the session was old when it was last guarded.
@@ -77,7 +77,7 @@ pub(crate) struct SessionLease {
 
 /// A lease that was written.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct WrittenLease {
     /// When the session began, by the store's clock, in microseconds.
     started: u64,
     /// When the lease was last renewed.
@@ -88,7 +88,7 @@ struct Told {
     spread: Duration,
 }
 
-impl Told {
+impl WrittenLease {
     /// Of a lease that holds back everything.
     fn of_hold(clock: &dyn Clock) -> Self {
         Self {
@@ -260,7 +260,7 @@ impl Session {
     }
 
     /// Renews the lease, unless it was within `recent`.
-    async fn renew(&self, recent: Duration) -> Result<Told, SessionError> {
+    async fn renew(&self, recent: Duration) -> Result<WrittenLease, SessionError> {
         let (shared, lease) = (self.shared(), self.lease());
         let clock = &*shared.clock;
         let mut told = lease.told.lock().await;
@@ -288,7 +288,7 @@ impl Session {
             .chain(sent)
             .fold(by_age, u64::min);
         Lease::renew(storage, entropy, &key, started, now).await?;
-        let renewed = Told {
+        let renewed = WrittenLease {
             started,
             at,
             store_time: Some(now),
@@ -299,10 +299,10 @@ impl Session {
     }
 
     /// Writes the lease that holds back everything, under a name of its own. Returns its key, too.
-    async fn hold_all(&self) -> Result<(Key, Told), SessionError> {
+    async fn hold_all(&self) -> Result<(Key, WrittenLease), SessionError> {
         let shared = self.shared();
         let mut hold = self.lease().hold.lock().await;
-        let told = Told::of_hold(&*shared.clock);
+        let told = WrittenLease::of_hold(&*shared.clock);
         let key = Lease::create(&*shared.storage, &*shared.entropy).await?;
         // A look from now on sees every collection that began before this lease was there.
         if let Some(before) = hold.replace(key.clone()) {
@@ -331,7 +331,7 @@ impl Session {
         let Some((key, told)) = told else {
             return Ok(());
         };
-        let Some((state, may_delete)) = look(shared, &key, &told).await? else {
+        let Some((state, may_delete)) = read_collection(shared, &key, &told).await? else {
             return Ok(());
         };
         if !taken.is_empty() {
@@ -438,10 +438,10 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Reads the state of the last collection, and whether it may still delete something, at the time when a lease was written.
 /// One that is opening is waited for.
-async fn look(
+async fn read_collection(
     shared: &Shared,
     lease: &Key,
-    told: &Told,
+    told: &WrittenLease,
 ) -> Result<Option<(CollectionState, bool)>, StorageError> {
     let storage = &*shared.storage;
     let mut store_time = told.store_time;
@@ -522,7 +522,7 @@ async fn is_spared(
 pub struct CollectionHold {
     shared: Arc<Shared>,
     key: Key,
-    told: Mutex<Told>,
+    told: Mutex<WrittenLease>,
 }
 
 impl CollectionHold {
@@ -548,16 +548,16 @@ impl CollectionHold {
     }
 
     /// Reads the state of the last collection that began before, and whether it may still delete something.
-    async fn look(&self) -> Result<Option<(CollectionState, bool)>, StorageError> {
+    async fn read_collection(&self) -> Result<Option<(CollectionState, bool)>, StorageError> {
         let told = *self.told.lock().await;
-        look(&self.shared, &self.key, &told).await
+        read_collection(&self.shared, &self.key, &told).await
     }
 }
 
 impl Repository {
     async fn hold(&self) -> Result<CollectionHold, RepositoryError> {
         let shared = self.shared();
-        let told = Told::of_hold(&*shared.clock);
+        let told = WrittenLease::of_hold(&*shared.clock);
         let key = Lease::create(&*shared.storage, &*shared.entropy).await?;
         Ok(CollectionHold {
             shared: Arc::clone(shared),
@@ -572,7 +572,7 @@ impl Repository {
     /// [`RepositoryError::CollectionRunning`], what the store says.
     pub async fn hold_collections(&self) -> Result<CollectionHold, RepositoryError> {
         let hold = self.hold().await?;
-        match hold.look().await {
+        match hold.read_collection().await {
             Ok(None | Some((_, false))) => Ok(hold),
             Ok(Some((_, true))) => {
                 hold.release().await;
@@ -596,7 +596,7 @@ impl Repository {
         let done = async {
             // Not from memory: the snapshot may have been deleted since it was read.
             let key = Key::parse(&layout::snapshot_key(target)).map_err(StorageError::from)?;
-            let look = hold.look();
+            let look = hold.read_collection();
             let (last, mut exists) = futures::try_join!(look, shared.storage.exists(&key))?;
             if last.is_some() {
                 // A collection may have ended between the two.

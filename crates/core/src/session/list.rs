@@ -8,7 +8,7 @@ use icefield_format::{
     Checksum, ChunkId, ChunkIndex, ChunkRef, ManifestId, NodeId, NodeKind, NodePath,
 };
 
-use super::{Session, State};
+use super::{Session, SessionState};
 use crate::SessionError;
 use crate::change_set::{NodeChange, PendingChunk};
 use crate::virtual_chunks::carried;
@@ -118,7 +118,7 @@ pub struct ChunkInfo {
     pub location: ChunkLocation,
 }
 
-impl State {
+impl SessionState {
     /// The paths strictly below a path, in the order of the base followed by those that the session
     /// created; each once.
     pub(crate) fn paths_below<'a>(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use icefield_format::NodePath;
 
-use super::{Session, State};
+use super::{Session, SessionState};
 use crate::SessionError;
 use crate::change_set::WrittenNode;
 
@@ -76,7 +76,7 @@ struct Move {
 
 impl Move {
     fn plan(
-        state: &State,
+        state: &SessionState,
         path: &NodePath,
         from: &NodePath,
         to: &NodePath,
@@ -102,7 +102,7 @@ impl Move {
         }))
     }
 
-    fn carry_out(self, state: &mut State) {
+    fn carry_out(self, state: &mut SessionState) {
         let home = state.changes.moved_from(&self.node.id) == Some(&self.to);
         let original = state.base.position(&self.to);
         let cut = original.is_some_and(|position| {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use icefield_format::{ChunkId, ChunkIndex, ChunkRef, NodeId, NodeKind, NodePath};
 use tokio::sync::RwLockReadGuard;
 
-use super::{Node, Session, State};
+use super::{Node, Session, SessionState};
 use crate::SessionError;
 use crate::change_set::{PendingChunk, WrittenNode};
 use crate::metadata::{ArrayMetadata, NodeMetadata, NodeMetadataError};
@@ -302,7 +302,7 @@ impl Session {
     }
 }
 
-pub(super) fn array_of(state: &State, path: &NodePath) -> Result<Node, SessionError> {
+pub(super) fn array_of(state: &SessionState, path: &NodePath) -> Result<Node, SessionError> {
     let node = state
         .node(path)?
         .ok_or_else(|| SessionError::NodeNotFound { path: path.clone() })?;
@@ -313,7 +313,11 @@ pub(super) fn array_of(state: &State, path: &NodePath) -> Result<Node, SessionEr
 }
 
 /// Finds the array that a chunk is to be written to, and checks the coordinates against its grid.
-fn writable_array(state: &State, path: &NodePath, index: &[u32]) -> Result<Node, SessionError> {
+fn writable_array(
+    state: &SessionState,
+    path: &NodePath,
+    index: &[u32],
+) -> Result<Node, SessionError> {
     let node = array_of(state, path)?;
     if let Some(array) = node.metadata.array()
         && !array.contains(index)
@@ -328,7 +332,7 @@ fn writable_array(state: &State, path: &NodePath, index: &[u32]) -> Result<Node,
 }
 
 fn update(
-    state: &mut State,
+    state: &mut SessionState,
     path: &NodePath,
     node: Node,
     document: Bytes,
@@ -356,7 +360,7 @@ fn update(
 
 /// Checks that a new node has no array above it and, if it is an array, nothing below it.
 fn check_place(
-    state: &State,
+    state: &SessionState,
     path: &NodePath,
     metadata: &NodeMetadata,
 ) -> Result<(), SessionError> {
@@ -381,7 +385,7 @@ fn check_place(
     Ok(())
 }
 
-fn delete_subtree(state: &mut State, path: &NodePath) {
+fn delete_subtree(state: &mut SessionState, path: &NodePath) {
     let mut paths: Vec<NodePath> = state.paths_below(path).collect();
     paths.push(path.clone());
     for path in paths {

@@ -25,7 +25,7 @@ use crate::{Repository, RepositoryBuilder, Session, SnapshotId};
 pub use run::{Report, every_fault, every_pair_of_stops, some_pairs_of_stops};
 
 /// Something a user does. An error is what the user was told; nothing may be half done then.
-pub type Act = fn(Ground) -> BoxFuture<'static, Result<(), Told>>;
+pub type Act = fn(Ground) -> BoxFuture<'static, Result<(), ReportedOutcome>>;
 
 /// One thing that happens wholly or not at all.
 #[derive(Clone, Copy, Debug)]
@@ -114,22 +114,22 @@ impl Fault {
 }
 
 /// What a user was told, as text.
-pub struct Told(String);
+pub struct ReportedOutcome(String);
 
-impl Told {
+impl ReportedOutcome {
     /// Returns an outcome that is not the wanted one.
     pub fn outcome(outcome: &impl fmt::Debug) -> Self {
         Self(format!("{outcome:?}"))
     }
 }
 
-impl fmt::Debug for Told {
+impl fmt::Debug for ReportedOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl<E: std::error::Error> From<E> for Told {
+impl<E: std::error::Error> From<E> for ReportedOutcome {
     fn from(error: E) -> Self {
         Self(format!("{error:?}"))
     }
@@ -176,7 +176,7 @@ impl Ground {
     ///
     /// # Errors
     /// What opening says.
-    pub async fn open(&self) -> Result<Repository, Told> {
+    pub async fn open(&self) -> Result<Repository, ReportedOutcome> {
         Ok(self.builder().open().await?)
     }
 

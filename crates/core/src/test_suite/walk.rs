@@ -32,7 +32,7 @@ struct Contents {
     chunks: BTreeMap<NodeId, BTreeMap<ChunkIndex, Located>>,
 }
 
-struct Walk {
+struct RepositoryWalk {
     repository: Repository,
     storage: Arc<dyn Storage>,
     problems: Vec<String>,
@@ -47,7 +47,7 @@ pub async fn problems(storage: &Arc<dyn Storage>) -> Vec<String> {
         Err(RepositoryError::NotFound { .. }) => return Vec::new(),
         Err(error) => return vec![format!("it does not open: {error:?}")],
     };
-    let mut walk = Walk {
+    let mut walk = RepositoryWalk {
         repository,
         storage: Arc::clone(storage),
         problems: Vec::new(),
@@ -67,7 +67,7 @@ pub async fn assert_sound(storage: &Arc<dyn Storage>) {
     assert!(problems.is_empty(), "damage: {problems:#?}");
 }
 
-impl Walk {
+impl RepositoryWalk {
     fn problem(&mut self, problem: String) {
         self.problems.push(problem);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use icefield_format::config::{S3Options, VirtualStore};
 use icefield_storage::remote::RemoteSettings;
 
-use super::Place;
+use super::GrantedPrefix;
 use crate::{Error, Location, LocationError};
 
 /// A connection may be silent for so long where the repository sets no limit.
@@ -86,7 +86,7 @@ impl GrantedBucket {
     }
 }
 
-impl Place {
+impl GrantedPrefix {
     /// The bucket, with what only the repository knows of it.
     pub(super) fn bucket(&self, store: &VirtualStore) -> Result<GrantedBucket, Error> {
         let text = |name: &str| self.option(name).map(str::to_owned);

@@ -18,19 +18,19 @@ impl Identity for Someone {
 }
 
 /// Each grant as the command line reads it, and as a binding does that supplies the credentials.
-fn both(text: &str) -> [Place; 2] {
+fn both(text: &str) -> [GrantedPrefix; 2] {
     let joined = match text.contains('?') {
         true => format!("{text}&credentials"),
         false => format!("{text}?credentials"),
     };
     [
-        Place::parse(&joined, None).expect(text),
-        Place::parse(text, Some(Arc::new(Someone))).expect(text),
+        GrantedPrefix::parse(&joined, None).expect(text),
+        GrantedPrefix::parse(text, Some(Arc::new(Someone))).expect(text),
     ]
 }
 
-fn place(text: &str) -> Place {
-    Place::parse(text, None).expect(text)
+fn place(text: &str) -> GrantedPrefix {
+    GrantedPrefix::parse(text, None).expect(text)
 }
 
 fn s3(endpoint: Option<&str>, region: Option<&str>) -> VirtualStore {
@@ -54,13 +54,13 @@ fn web(options: &[(&str, &str)], headers: &[(&str, &str)]) -> VirtualStore {
 }
 
 /// Where a bucket is opened, as a location.
-fn opened(place: &Place, store: &VirtualStore) -> Result<String, Error> {
+fn opened(place: &GrantedPrefix, store: &VirtualStore) -> Result<String, Error> {
     let location = place.bucket(store)?.location()?;
     Ok(location.as_str().to_owned())
 }
 
 #[track_caller]
-fn refused(place: &Place, store: &VirtualStore, hint: &str) {
+fn refused(place: &GrantedPrefix, store: &VirtualStore, hint: &str) {
     let error = opened(place, store).expect_err("only the reader can say it");
     let text = error.to_string();
     assert!(text.contains(hint), "{text}");

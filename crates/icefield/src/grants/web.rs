@@ -6,7 +6,7 @@ use std::time::Duration;
 use icefield_format::config::{HttpOptions, VirtualStore};
 use icefield_storage::Storage;
 
-use super::Place;
+use super::GrantedPrefix;
 use super::bucket::is_true;
 use crate::{Error, Location, Schemes};
 
@@ -22,7 +22,7 @@ pub(super) struct WebOptions {
     pub(super) headers: Vec<(String, String)>,
 }
 
-impl Place {
+impl GrantedPrefix {
     pub(super) async fn open_web(&self, store: &VirtualStore) -> Result<Arc<dyn Storage>, Error> {
         let options = self.web_options(store)?;
         let schemes = Schemes::none();

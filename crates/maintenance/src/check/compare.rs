@@ -164,7 +164,7 @@ impl<'a> Merged<'a> {
 
 /// What a log says of an array's chunks.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct LoggedChunks {
     /// Sorted.
     pub(super) chunks: Vec<ChunkIndex>,
     /// Whether chunks may go without being named.
@@ -219,7 +219,7 @@ impl Fresh {
         node: &NodeId,
         new: &[Arc<Manifest>],
         old: &[Arc<Manifest>],
-        told: Option<&Told>,
+        told: Option<&LoggedChunks>,
     ) {
         let (mut new, mut old) = (Merged::new(new, node), Merged::new(old, node));
         let mut named = told.map(|told| told.chunks.iter().peekable());

@@ -29,7 +29,7 @@ type Step = (Arc<Snapshot>, Option<SnapshotId>);
 
 /// A walk in progress.
 #[derive(Debug)]
-pub(super) struct Walk {
+pub(super) struct HistoryWalk {
     objects: Arc<Objects>,
     parents: Parents,
     targets: VecDeque<Target>,
@@ -54,7 +54,7 @@ pub(super) struct Walk {
     pub(super) detached: u64,
 }
 
-impl Walk {
+impl HistoryWalk {
     pub(super) fn new(
         objects: Arc<Objects>,
         parents: Parents,

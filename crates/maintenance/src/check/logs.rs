@@ -104,14 +104,14 @@ fn differences<'a>(parent: &'a Snapshot, child: &'a Snapshot) -> Differences<'a>
 
 /// What logs together say of nodes.
 #[derive(Default)]
-struct Told {
+struct LoggedNodes {
     new: BTreeSet<NodeId>,
     deleted: BTreeSet<NodeId>,
     updated: BTreeSet<NodeId>,
     moved: BTreeSet<NodeId>,
 }
 
-impl Told {
+impl LoggedNodes {
     fn of(logs: &[Arc<TransactionLog>]) -> Self {
         let mut told = Self::default();
         for log in logs {
@@ -135,7 +135,7 @@ pub(super) fn check(
     let (parent, child) = (job.parent.as_deref(), &*job.snapshot);
     let judge_all = job.judge_all || !job.pruned.is_empty();
     let complete = parent.is_some_and(|parent| judge_all || parent.id() != SnapshotId::INITIAL);
-    let told = Told::of(logs);
+    let told = LoggedNodes::of(logs);
     // What came and went again in between is in both lists, and what was updated before it went in another two.
     let passing = |id: &&NodeId| !(told.deleted.contains(*id) && told.new.contains(*id));
     let stays = |id: &&NodeId| !told.deleted.contains(*id);
@@ -182,7 +182,12 @@ pub(super) fn check(
 }
 
 /// Tells what differs and is not told.
-fn silences(found: &Differences<'_>, told: &Told, child: &Snapshot, findings: &mut Vec<Finding>) {
+fn silences(
+    found: &Differences<'_>,
+    told: &LoggedNodes,
+    child: &Snapshot,
+    findings: &mut Vec<Finding>,
+) {
     let word = |kind| match kind {
         NodeKind::Group => "group",
         NodeKind::Array => "array",
@@ -210,7 +215,7 @@ fn silences(found: &Differences<'_>, told: &Told, child: &Snapshot, findings: &m
 
 fn chunks(
     logs: &[Arc<TransactionLog>],
-    told: &Told,
+    told: &LoggedNodes,
     child: &Snapshot,
     complete: bool,
     findings: &mut Vec<Finding>,

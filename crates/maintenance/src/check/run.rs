@@ -12,7 +12,7 @@ use super::collected::{CheckReport, Collected, Garbage, Proposal};
 use super::damage;
 use super::finding::{Finding, FindingKind};
 use super::foreign::{self, BadForeign, ForeignNeeds, Locations};
-use super::histories::{Target, Walk};
+use super::histories::{HistoryWalk, Target};
 use super::needed::Needed;
 use super::objects::{Objects, Parents};
 use super::root::Root;
@@ -214,7 +214,7 @@ impl<'a> Run<'a> {
         self.progress.stage("checking snapshots", None);
         let most = self.check.memory_bytes / 2 / NEED_BYTES;
         let cx = Arc::new(self.context(Needed::new(from, most)));
-        let mut walk = Walk::new(
+        let mut walk = HistoryWalk::new(
             Arc::clone(&self.objects),
             self.parents.clone(),
             &self.targets,

@@ -59,14 +59,14 @@ struct Spared {
 /// The kinds of objects, in the order in which they are swept: what refers goes before what is referred to, so that a
 /// collection that is stopped leaves nothing behind that refers to nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum SweptKind {
     Snapshots,
     TransactionLogs,
     Manifests,
     Chunks,
 }
 
-impl Kind {
+impl SweptKind {
     fn prefix(self) -> &'static str {
         match self {
             Self::Snapshots => layout::SNAPSHOTS,
@@ -101,7 +101,7 @@ fn chunk_of(object: &ObjectMeta) -> Option<[u8; 12]> {
 
 /// A list of objects that have an id.
 struct Listed {
-    kind: Kind,
+    kind: SweptKind,
     listed: BoxStream<'static, Result<ObjectMeta, StorageError>>,
     last: Option<Key>,
     progress: Arc<dyn Progress>,
@@ -141,7 +141,7 @@ impl Sweep<'_> {
             self.report.stopped_early = true;
             return Ok(());
         }
-        for kind in [Kind::TransactionLogs, Kind::Manifests] {
+        for kind in [SweptKind::TransactionLogs, SweptKind::Manifests] {
             self.listed(kind, &mut spared).await?;
         }
         self.chunks(&mut spared).await?;
@@ -158,18 +158,18 @@ impl Sweep<'_> {
         is_before(object, self.lock.cutoff())
     }
 
-    fn swept(&mut self, kind: Kind) -> &mut Swept {
+    fn swept(&mut self, kind: SweptKind) -> &mut Swept {
         match kind {
-            Kind::Snapshots => &mut self.report.snapshots,
-            Kind::TransactionLogs => &mut self.report.transaction_logs,
-            Kind::Manifests => &mut self.report.manifests,
-            Kind::Chunks => &mut self.report.chunks,
+            SweptKind::Snapshots => &mut self.report.snapshots,
+            SweptKind::TransactionLogs => &mut self.report.transaction_logs,
+            SweptKind::Manifests => &mut self.report.manifests,
+            SweptKind::Chunks => &mut self.report.chunks,
         }
     }
 
     /// Snapshots go youngest first, children before their parents but for those that expiration has rewritten.
     async fn snapshots(&mut self, spared: &mut Spared) -> Result<(), CollectError> {
-        let kind = Kind::Snapshots;
+        let kind = SweptKind::Snapshots;
         self.collect
             .progress
             .stage(kind.stage(), Some(self.marked.stored.len() as u64));
@@ -266,7 +266,7 @@ impl Sweep<'_> {
     }
 
     /// Lists the objects of one kind that have an id, in the order of their ids.
-    fn list(&self, kind: Kind) -> Result<Listed, CollectError> {
+    fn list(&self, kind: SweptKind) -> Result<Listed, CollectError> {
         let prefix = Prefix::parse(kind.prefix()).map_err(StorageError::from)?;
         let options = ListOptions::prefix(prefix).without_versions();
         // What has no key has no id: it is not ours, and stays.
@@ -281,7 +281,7 @@ impl Sweep<'_> {
     }
 
     /// Sweeps the logs or the manifests.
-    async fn listed(&mut self, kind: Kind, spared: &mut Spared) -> Result<(), CollectError> {
+    async fn listed(&mut self, kind: SweptKind, spared: &mut Spared) -> Result<(), CollectError> {
         self.collect.progress.stage(kind.stage(), None);
         let mut objects = self.list(kind)?;
         let mut batch = Vec::new();
@@ -319,7 +319,7 @@ impl Sweep<'_> {
     /// Deletes garbage, except for what refs have begun to reach.
     async fn delete(
         &mut self,
-        kind: Kind,
+        kind: SweptKind,
         mut batch: Vec<ObjectMeta>,
         spared: &mut Spared,
     ) -> Result<(), CollectError> {
@@ -328,7 +328,7 @@ impl Sweep<'_> {
         let interrupt = &self.collect.interrupt;
         interrupt.unless(self.look_again(spared)).await??;
         let mut of_large = HashSet::new();
-        if kind == Kind::Chunks {
+        if kind == SweptKind::Chunks {
             for manifest in &spared.large {
                 let chunks = mark::chunks_of(self.repository, *manifest);
                 let chunks = interrupt.unless(chunks).await??;
@@ -360,7 +360,7 @@ impl Sweep<'_> {
             }
             !kept
         });
-        spared.old_chunks |= kind == Kind::Chunks && batch.len() < before;
+        spared.old_chunks |= kind == SweptKind::Chunks && batch.len() < before;
         // The look may have taken long.
         self.lock.beat_now().await?;
         if !self.lock.is_real() {
@@ -370,10 +370,10 @@ impl Sweep<'_> {
             return Ok(());
         }
         self.delete_all(batch, |report| match kind {
-            Kind::Snapshots => &mut report.snapshots,
-            Kind::TransactionLogs => &mut report.transaction_logs,
-            Kind::Manifests => &mut report.manifests,
-            Kind::Chunks => &mut report.chunks,
+            SweptKind::Snapshots => &mut report.snapshots,
+            SweptKind::TransactionLogs => &mut report.transaction_logs,
+            SweptKind::Manifests => &mut report.manifests,
+            SweptKind::Chunks => &mut report.chunks,
         })
         .await;
         Ok(())

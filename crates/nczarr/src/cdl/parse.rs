@@ -199,8 +199,8 @@ impl<'a> Parser<'a> {
             _ => None,
         };
         let length = match length.map(|constant| constant.kind) {
-            Some(self::constant::Kind::Whole(length, _)) => i64::try_from(length).ok(),
-            Some(self::constant::Kind::MinusZero(_)) => Some(0),
+            Some(self::constant::ConstantKind::Whole(length, _)) => i64::try_from(length).ok(),
+            Some(self::constant::ConstantKind::MinusZero(_)) => Some(0),
             _ => None,
         };
         let length = length.and_then(|length| u64::try_from(length).ok());

@@ -74,7 +74,7 @@ pub fn steps(dataset: &Dataset, options: &PrintOptions) -> Result<Vec<Step>, Pri
             });
         }
     }
-    let mut walk = Walk {
+    let mut walk = CdlPrinter {
         dataset,
         options,
         steps: Vec::new(),
@@ -107,14 +107,14 @@ enum Visit<'a> {
     Leave(&'a Group, usize),
 }
 
-struct Walk<'a> {
+struct CdlPrinter<'a> {
     dataset: &'a Dataset,
     options: &'a PrintOptions,
     steps: Vec<Step>,
     text: Vec<u8>,
 }
 
-impl Walk<'_> {
+impl CdlPrinter<'_> {
     fn enter(&mut self, path: &str, group: &Group, depth: usize) -> Result<(), PrintError> {
         if depth > 0 {
             self.text.push(b'\n');

@@ -22,12 +22,12 @@ pub(super) enum Scale {
 
 /// A place on the scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Place {
+pub(super) enum ScalePoint {
     Moment(Moment),
     Number(f64),
 }
 
-impl Place {
+impl ScalePoint {
     fn minus(self, other: Self) -> Option<Self> {
         match (self, other) {
             (Self::Moment(a), Self::Moment(b)) => a.checked_sub(b).map(Self::Moment),
@@ -55,11 +55,11 @@ impl Place {
 /// One end of a window, or its length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Side {
-    label: Place,
+    label: ScalePoint,
     /// The two ends of the label's cell.
-    cell: Option<[Place; 2]>,
+    cell: Option<[ScalePoint; 2]>,
     /// From a label to the next, where that is the same everywhere.
-    step: Option<Place>,
+    step: Option<ScalePoint>,
 }
 
 /// The two ends of a window, the lower one first.
@@ -104,23 +104,23 @@ impl Scale {
         }
     }
 
-    fn place(self, said: &Found, part: Part) -> Option<Place> {
+    fn place(self, said: &Found, part: Part) -> Option<ScalePoint> {
         match (self, said) {
             (Self::Time(_), Found::Text(text)) if part == Part::Duration => {
-                iso::parse_duration(text).map(Place::Moment)
+                iso::parse_duration(text).map(ScalePoint::Moment)
             }
             (_, Found::Text(_)) if part == Part::Duration => None,
             (Self::Time(_), Found::Text(text)) => {
-                iso::parse(text).map(|(moment, _)| Place::Moment(moment))
+                iso::parse(text).map(|(moment, _)| ScalePoint::Moment(moment))
             }
             (Self::Time(calendar), Found::Whole(number)) => {
-                calendar.of_whole(*number).map(Place::Moment)
+                calendar.of_whole(*number).map(ScalePoint::Moment)
             }
             (Self::Time(calendar), Found::Float(number)) => {
-                calendar.of_float(*number).map(Place::Moment)
+                calendar.of_float(*number).map(ScalePoint::Moment)
             }
-            (Self::Plain, Found::Whole(number)) => Some(Place::Number(*number as f64)),
-            (Self::Plain, Found::Float(number)) => Some(Place::Number(*number)),
+            (Self::Plain, Found::Whole(number)) => Some(ScalePoint::Number(*number as f64)),
+            (Self::Plain, Found::Float(number)) => Some(ScalePoint::Number(*number)),
             _ => None,
         }
     }
@@ -136,46 +136,48 @@ impl Scale {
         let place = self.place(said, part)?;
         let next = followed(place, before.side(part)?, after.side(part)?)?;
         match (self, said, next) {
-            (_, Found::Text(_), Place::Moment(length)) if part == Part::Duration => {
+            (_, Found::Text(_), ScalePoint::Moment(length)) if part == Part::Duration => {
                 match next == place {
                     true => Some(said.clone()),
                     false => iso::write_duration(length).map(Found::Text),
                 }
             }
-            (_, Found::Text(text), Place::Moment(moment)) => {
+            (_, Found::Text(text), ScalePoint::Moment(moment)) => {
                 let (_, style) = iso::parse(text)?;
                 style.write(moment).map(Found::Text)
             }
-            (Self::Time(calendar), Found::Whole(_), Place::Moment(moment)) => {
+            (Self::Time(calendar), Found::Whole(_), ScalePoint::Moment(moment)) => {
                 match calendar.number(moment) {
                     (number, 0) => Some(Found::Whole(number)),
                     _ => Some(Found::Float(calendar.float(moment))),
                 }
             }
-            (Self::Time(calendar), Found::Float(_), Place::Moment(moment)) => {
+            (Self::Time(calendar), Found::Float(_), ScalePoint::Moment(moment)) => {
                 Some(Found::Float(calendar.float(moment)))
             }
-            (Self::Plain, Found::Whole(_), Place::Number(number)) => {
+            (Self::Plain, Found::Whole(_), ScalePoint::Number(number)) => {
                 match number.fract() == 0.0 && number.abs() < 9e15 {
                     true => Some(Found::Whole(number as i128)),
                     false => Some(Found::Float(number)),
                 }
             }
-            (Self::Plain, Found::Float(_), Place::Number(number)) => Some(Found::Float(number)),
+            (Self::Plain, Found::Float(_), ScalePoint::Number(number)) => {
+                Some(Found::Float(number))
+            }
             _ => None,
         }
     }
 }
 
 /// The place that stands to one side as a place stood to another.
-fn followed(place: Place, before: Side, after: Side) -> Option<Place> {
+fn followed(place: ScalePoint, before: Side, after: Side) -> Option<ScalePoint> {
     // Texts leave out parts of seconds, and a day may end at its last second.
     let slack = match (place, before.step) {
-        (Place::Moment(_), _) => SECOND as f64,
-        (Place::Number(_), Some(step)) => step.length() * 1e-6,
-        (Place::Number(_), None) => 0.0,
+        (ScalePoint::Moment(_), _) => SECOND as f64,
+        (ScalePoint::Number(_), Some(step)) => step.length() * 1e-6,
+        (ScalePoint::Number(_), None) => 0.0,
     };
-    let is_near = |other: Place, most: f64| {
+    let is_near = |other: ScalePoint, most: f64| {
         let apart = place.minus(other);
         apart.filter(|apart| apart.length() <= most)
     };
@@ -220,12 +222,12 @@ impl Ruler {
         };
         let place = |numbers: &Numbers, at: usize| match (numbers, calendar) {
             (Numbers::Whole(all), Some(calendar)) => {
-                calendar.of_whole(*all.get(at)?).map(Place::Moment)
+                calendar.of_whole(*all.get(at)?).map(ScalePoint::Moment)
             }
             (Numbers::Float(all), Some(calendar)) => {
-                calendar.of_float(*all.get(at)?).map(Place::Moment)
+                calendar.of_float(*all.get(at)?).map(ScalePoint::Moment)
             }
-            (numbers, None) => numbers.as_float(at).map(Place::Number),
+            (numbers, None) => numbers.as_float(at).map(ScalePoint::Number),
         };
         let hidden = usize::try_from(hidden).unwrap_or(usize::MAX);
         let step = shown.is_regular().then(|| {
@@ -294,10 +296,10 @@ impl Ruler {
     }
 }
 
-fn signed(length: Place) -> f64 {
+fn signed(length: ScalePoint) -> f64 {
     match length {
-        Place::Moment(length) => length as f64,
-        Place::Number(length) => length,
+        ScalePoint::Moment(length) => length as f64,
+        ScalePoint::Number(length) => length,
     }
 }
 
@@ -306,7 +308,7 @@ mod tests {
     use super::*;
 
     fn side(label: i128, cell: Option<[i128; 2]>, step: Option<i128>) -> Side {
-        let place = |at: i128| Place::Moment(at * SECOND);
+        let place = |at: i128| ScalePoint::Moment(at * SECOND);
         Side {
             label: place(label),
             cell: cell.map(|cell| cell.map(place)),
@@ -315,9 +317,9 @@ mod tests {
     }
 
     fn next(said: i128, before: Side, after: Side) -> Option<i128> {
-        match followed(Place::Moment(said * SECOND), before, after)? {
-            Place::Moment(moment) => Some(moment / SECOND),
-            Place::Number(_) => None,
+        match followed(ScalePoint::Moment(said * SECOND), before, after)? {
+            ScalePoint::Moment(moment) => Some(moment / SECOND),
+            ScalePoint::Number(_) => None,
         }
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 use super::{DURATION, END, Part, START};
 use crate::RollingError;
 use crate::blocks::{Block, Blocks, Rewrite};
-use crate::labels::{Kind, Numbers};
+use crate::labels::{NumberKind, Numbers};
 
 /// A value as it was found.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,7 +126,8 @@ impl Saying {
                     _ => unknown(),
                 }
             }
-            Elements::Fixed(bytes) => match Kind::of(&document).map(|kind| kind.read(&bytes)) {
+            Elements::Fixed(bytes) => match NumberKind::of(&document).map(|kind| kind.read(&bytes))
+            {
                 Some(Numbers::Whole(all)) if all.len() == 1 => Found::Whole(all[0]),
                 Some(Numbers::Float(all)) if all.len() == 1 => Found::Float(all[0]),
                 _ => unknown(),
@@ -210,6 +211,6 @@ fn elements(document: &Value, next: Found) -> Option<Elements> {
         Found::Whole(number) => Numbers::Whole(vec![number]),
         Found::Float(number) => Numbers::Float(vec![number]),
     };
-    let kind = Kind::of(document)?;
+    let kind = NumberKind::of(document)?;
     kind.write(&numbers).map(Elements::Fixed)
 }

@@ -2,13 +2,13 @@
 
 use icefield_zarr_store::Elements;
 
-use super::numbers::{Kind, Numbers};
+use super::numbers::{NumberKind, Numbers};
 use crate::blocks::Block;
 use crate::dimension::Member;
 
 /// The cells of an axis as they were: for each label two numbers.
 pub(crate) struct Cells {
-    kind: Kind,
+    kind: NumberKind,
     /// How far the two lie from their label, the same for all.
     offsets: (f64, f64),
 }
@@ -16,7 +16,7 @@ pub(crate) struct Cells {
 impl Cells {
     /// Of bounds that lie as far from their label everywhere, but for the first `hidden`.
     pub(crate) fn of(bounds: &Member, block: &Block, labels: &[f64], hidden: u64) -> Option<Self> {
-        let kind = Kind::of(&bounds.json)?;
+        let kind = NumberKind::of(&bounds.json)?;
         let ([_, 2], Elements::Fixed(bytes)) = (&block.shape[..], &block.elements) else {
             return None;
         };
@@ -50,7 +50,7 @@ impl Cells {
                 (2 * at + 1, label + self.offsets.1),
             ] {
                 let number = match self.kind {
-                    Kind::Float(_) => Numbers::Float(vec![value]),
+                    NumberKind::Float(_) => Numbers::Float(vec![value]),
                     _ if value.fract() == 0.0 => Numbers::Whole(vec![value as i128]),
                     _ => return None,
                 };

@@ -11,7 +11,7 @@ pub(crate) enum Numbers {
 
 /// How an element is stored.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum NumberKind {
     Signed(usize),
     Unsigned(usize),
     Float(usize),
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
     Time,
 }
 
-impl Kind {
+impl NumberKind {
     pub(crate) fn of(json: &Value) -> Option<Self> {
         let data_type = json.get("data_type")?;
         let name = data_type
@@ -234,20 +234,30 @@ mod tests {
 
     #[test]
     fn numbers_of_every_width_come_back() {
-        for kind in [Kind::Signed(1), Kind::Signed(4), Kind::Time] {
+        for kind in [
+            NumberKind::Signed(1),
+            NumberKind::Signed(4),
+            NumberKind::Time,
+        ] {
             let numbers = Numbers::Whole(vec![-128, 0, 127]);
             let bytes = kind.write(&numbers).expect("they fit");
             assert_eq!(kind.read(&bytes), numbers);
         }
         assert_eq!(
-            Kind::Unsigned(2).read(&[0xff, 0xff]),
+            NumberKind::Unsigned(2).read(&[0xff, 0xff]),
             Numbers::Whole(vec![65_535])
         );
-        assert_eq!(Kind::Unsigned(1).write(&Numbers::Whole(vec![-1])), None);
-        assert_eq!(Kind::Signed(1).write(&Numbers::Whole(vec![128])), None);
+        assert_eq!(
+            NumberKind::Unsigned(1).write(&Numbers::Whole(vec![-1])),
+            None
+        );
+        assert_eq!(
+            NumberKind::Signed(1).write(&Numbers::Whole(vec![128])),
+            None
+        );
         let float = Numbers::Float(vec![0.5, -2.0]);
         assert_eq!(
-            Kind::Float(4).read(&Kind::Float(4).write(&float).expect("they fit")),
+            NumberKind::Float(4).read(&NumberKind::Float(4).write(&float).expect("they fit")),
             float
         );
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use crate::world::{ARRAYS, SLAB, STEP, TILES, tile};
 
 #[derive(Clone, Debug, Default)]
-struct State {
+struct StoreState {
     /// By array, stored slab and tile.
     objects: BTreeMap<(usize, i64, [u32; 2]), Vec<u8>>,
     /// By array, in chunks.
@@ -17,7 +17,7 @@ struct State {
 
 /// Objects that each writer changes as it likes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct OffsetStore(Arc<Mutex<State>>);
+pub(crate) struct OffsetStore(Arc<Mutex<StoreState>>);
 
 /// A reader that looked up the offset of each array once, as it is cached by default.
 pub(crate) struct Reader {
@@ -39,7 +39,7 @@ impl OffsetStore {
         store
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> std::sync::MutexGuard<'_, StoreState> {
         self.0.lock().expect("not poisoned")
     }
 

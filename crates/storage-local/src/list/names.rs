@@ -7,7 +7,7 @@ use icefield_storage::StorageError;
 
 use crate::error;
 use crate::store::Store;
-use crate::sys::{Errno, Kind};
+use crate::sys::{EntryKind, Errno};
 use crate::version::nanos;
 use crate::workspace;
 
@@ -183,7 +183,7 @@ impl Gather {
                 return;
             }
             let kind = match (kind, text) {
-                (Kind::Unknown, Some(text)) => match store.sys.stat_at(folder, text) {
+                (EntryKind::Unknown, Some(text)) => match store.sys.stat_at(folder, text) {
                     Ok(stat) => stat.kind,
                     Err(Errno::NOENT) => return,
                     Err(errno) => return failed = Some(errno),
@@ -191,7 +191,7 @@ impl Gather {
                 (kind, _) => kind,
             };
             match kind {
-                Kind::Directory => {
+                EntryKind::Directory => {
                     with_slash.clear();
                     with_slash.extend_from_slice(name);
                     with_slash.push(b'/');

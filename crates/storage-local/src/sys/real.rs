@@ -10,7 +10,7 @@ use rustix::fs::{
 };
 use rustix::io::retry_on_intr;
 
-use super::{Errno, FileSystem, Kind, Open, Result, Stat, Sys};
+use super::{EntryKind, Errno, FileSystem, Open, Result, Stat, Sys};
 
 const NANOS: i128 = 1_000_000_000;
 /// How often a call is made again that met a change under way.
@@ -50,9 +50,9 @@ impl RealSys {
                 match retry_on_intr(|| fs::openat(dir, name, flags | OFlags::NOFOLLOW, mode)) {
                     // With O_DIRECTORY a link gives ENOTDIR, the same as a file.
                     Err(Errno::NOTDIR) => match Self::kind_at(dir, name)? {
-                        Kind::Symlink => return Err(Errno::LOOP),
+                        EntryKind::Symlink => return Err(Errno::LOOP),
                         // Put there in between.
-                        Kind::Directory => {}
+                        EntryKind::Directory => {}
                         _ => return Err(Errno::NOTDIR),
                     },
                     Ok(fd)
@@ -78,7 +78,7 @@ impl RealSys {
         step(at, rest, flags, mode)
     }
 
-    fn kind_at(dir: BorrowedFd<'_>, name: &str) -> Result<Kind> {
+    fn kind_at(dir: BorrowedFd<'_>, name: &str) -> Result<EntryKind> {
         let stat = fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(kind(FileType::from_raw_mode(stat.st_mode)))
     }
@@ -202,15 +202,15 @@ fn flags(how: Open) -> (OFlags, Mode) {
     }
 }
 
-fn kind(file_type: FileType) -> Kind {
+fn kind(file_type: FileType) -> EntryKind {
     match file_type {
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Directory,
-        FileType::Symlink => Kind::Symlink,
-        FileType::Fifo => Kind::Fifo,
-        FileType::Socket => Kind::Socket,
-        FileType::CharacterDevice | FileType::BlockDevice => Kind::Device,
-        FileType::Unknown => Kind::Unknown,
+        FileType::RegularFile => EntryKind::File,
+        FileType::Directory => EntryKind::Directory,
+        FileType::Symlink => EntryKind::Symlink,
+        FileType::Fifo => EntryKind::Fifo,
+        FileType::Socket => EntryKind::Socket,
+        FileType::CharacterDevice | FileType::BlockDevice => EntryKind::Device,
+        FileType::Unknown => EntryKind::Unknown,
     }
 }
 
@@ -256,7 +256,7 @@ impl Sys for RealSys {
         Ok(describe(&fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
-    fn visit_dir(&self, dir: BorrowedFd<'_>, each: &mut dyn FnMut(&[u8], Kind)) -> Result<()> {
+    fn visit_dir(&self, dir: BorrowedFd<'_>, each: &mut dyn FnMut(&[u8], EntryKind)) -> Result<()> {
         for entry in fs::Dir::read_from(dir)? {
             let entry = entry?;
             let name = entry.file_name().to_bytes();

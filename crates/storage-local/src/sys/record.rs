@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use super::{Kind, Open, RealSys, Stat, Sys};
+use super::{EntryKind, Open, RealSys, Stat, Sys};
 
 /// A file or directory of the recording. Inode numbers are used again, these are not.
 pub(crate) type Id = usize;
@@ -85,7 +85,7 @@ impl Recording {
             let name = String::from_utf8(name).expect("UTF-8");
             let stat = sys.stat_at(dir, &name).expect("described");
             let child = self.fresh(&stat);
-            if stat.kind == Kind::Directory {
+            if stat.kind == EntryKind::Directory {
                 let below = sys.open(dir, &name, Open::Directory).expect("opened");
                 self.load(sys, below.as_fd(), child);
             } else {

@@ -9,13 +9,13 @@ use super::habits::{Ground, Habits, Lazy};
 pub(crate) use super::plan::Call;
 use super::plan::Fault;
 use super::record::{Event, Recording};
-use super::{Errno, FileSystem, Kind, Open, RealSys, Result, Stat, Sys};
+use super::{EntryKind, Errno, FileSystem, Open, RealSys, Result, Stat, Sys};
 
 /// The action to take when a call is reached, besides the call.
 type Hook = Arc<dyn Fn(usize, Call) + Send + Sync>;
 
 #[derive(Default)]
-struct State {
+struct TwinState {
     calls: Vec<Call>,
     faults: Vec<Fault>,
     recording: Option<Recording>,
@@ -28,7 +28,7 @@ struct State {
 pub(crate) struct Twin {
     real: RealSys,
     pub(crate) habits: Habits,
-    state: Mutex<State>,
+    state: Mutex<TwinState>,
 }
 
 impl std::fmt::Debug for Twin {
@@ -48,7 +48,7 @@ impl Twin {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TwinState> {
         self.state.lock().expect("no test panics in here")
     }
 
@@ -214,7 +214,7 @@ impl Twin {
                 dir,
                 name,
                 child,
-                is_dir: new.kind == Kind::Directory,
+                is_dir: new.kind == EntryKind::Directory,
             });
         }
     }
@@ -279,7 +279,7 @@ impl Sys for Twin {
         Ok(stat)
     }
 
-    fn visit_dir(&self, dir: BorrowedFd<'_>, each: &mut dyn FnMut(&[u8], Kind)) -> Result<()> {
+    fn visit_dir(&self, dir: BorrowedFd<'_>, each: &mut dyn FnMut(&[u8], EntryKind)) -> Result<()> {
         let mut entries = Vec::new();
         self.plain(Call::ReadDir, || {
             let mut gather = |name: &[u8], kind| entries.push((name.to_vec(), kind));
@@ -291,7 +291,7 @@ impl Sys for Twin {
                 continue;
             }
             let kind = match self.habits.untyped_entries {
-                true => Kind::Unknown,
+                true => EntryKind::Unknown,
                 false => kind,
             };
             each(&name, kind);
@@ -360,13 +360,13 @@ impl Sys for Twin {
 
     fn fsync(&self, file: BorrowedFd<'_>) -> Result<()> {
         let stat = self.stat_of(file);
-        if self.habits.no_folder_flush && stat.kind == Kind::Directory {
+        if self.habits.no_folder_flush && stat.kind == EntryKind::Directory {
             return Err(Errno::INVAL);
         }
         let lazy = match self.habits.lazy {
             Lazy::Nothing => false,
-            Lazy::Files => stat.kind == Kind::File,
-            Lazy::Directories => stat.kind == Kind::Directory,
+            Lazy::Files => stat.kind == EntryKind::File,
+            Lazy::Directories => stat.kind == EntryKind::Directory,
         };
         // Not really flushed: no test cuts the power of this machine, and the disk is shared.
         let make = || Ok(());

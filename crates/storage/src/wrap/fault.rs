@@ -72,13 +72,13 @@ pub use trace::{Event, Trace};
 pub struct FaultyStorage {
     inner: Arc<dyn Storage>,
     clock: Arc<dyn Clock>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<FaultState>>,
     /// How many operations hang.
     hung: Arc<watch::Sender<u64>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FaultState {
     plan: Plan,
     operations: u64,
     writes: u64,
@@ -115,9 +115,9 @@ impl FaultyStorage {
         Self {
             inner,
             clock: Arc::new(SystemClock),
-            state: Arc::new(Mutex::new(State {
+            state: Arc::new(Mutex::new(FaultState {
                 plan,
-                ..State::default()
+                ..FaultState::default()
             })),
             hung: Arc::new(watch::Sender::new(0)),
         }
@@ -205,7 +205,7 @@ impl FaultyStorage {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FaultState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::operations::Copy;
-use super::request::{Ask, Kind};
+use super::request::{Ask, RequestKind};
 use super::upload::{self, Progress};
 use super::{Protocol, reply, resource};
 use crate::body::{Response, empty, full};
@@ -25,16 +25,16 @@ impl Protocol {
     ) -> Result<Response, Failure> {
         let ask = Ask::of(head);
         match ask.kind.clone() {
-            Kind::Upload => self.upload(ask, head, body, orders).await,
-            Kind::BeginUpload => self.begin(ask, &body),
-            Kind::Session(id) => self.chunk(&id, head, &body, orders).await,
-            Kind::Media => self.media(&ask, head, orders),
-            Kind::Metadata => {
+            RequestKind::Upload => self.upload(ask, head, body, orders).await,
+            RequestKind::BeginUpload => self.begin(ask, &body),
+            RequestKind::Session(id) => self.chunk(&id, head, &body, orders).await,
+            RequestKind::Media => self.media(&ask, head, orders),
+            RequestKind::Metadata => {
                 let object = self.find(&ask, orders)?;
                 Ok(reply(&resource::json(&ask.bucket, &ask.key, &object)))
             }
-            Kind::List => self.list(&ask, orders),
-            Kind::Delete => {
+            RequestKind::List => self.list(&ask, orders),
+            RequestKind::Delete => {
                 let condition = ask.condition(false);
                 self.operations
                     .delete(&ask.bucket, &ask.key, &condition, orders)
@@ -43,8 +43,10 @@ impl Protocol {
                 *response.status_mut() = StatusCode::NO_CONTENT;
                 Ok(response)
             }
-            Kind::Rewrite(bucket, key) => self.rewrite(&ask, &bucket, &key, &body, orders).await,
-            Kind::Unknown => Err(Failure::new(501, "notImplemented")),
+            RequestKind::Rewrite(bucket, key) => {
+                self.rewrite(&ask, &bucket, &key, &body, orders).await
+            }
+            RequestKind::Unknown => Err(Failure::new(501, "notImplemented")),
         }
     }
 

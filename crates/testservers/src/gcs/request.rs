@@ -10,7 +10,7 @@ use crate::world::Condition;
 /// A request over HTTP, taken apart.
 #[derive(Clone, Debug)]
 pub(super) struct Ask {
-    pub(super) kind: Kind,
+    pub(super) kind: RequestKind,
     pub(super) bucket: String,
     pub(super) key: String,
     query: Vec<(String, String)>,
@@ -18,7 +18,7 @@ pub(super) struct Ask {
 
 /// The kinds of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RequestKind {
     Upload,
     BeginUpload,
     /// A request about the resumable upload of this id.
@@ -47,15 +47,15 @@ impl Ask {
             ["upload", "storage", "v1", "b", it, "o"] => {
                 bucket = decode(it);
                 match (value("upload_id"), value("uploadType").as_deref()) {
-                    (Some(id), _) => Kind::Session(id),
-                    (None, Some("resumable")) => Kind::BeginUpload,
-                    (None, _) => Kind::Upload,
+                    (Some(id), _) => RequestKind::Session(id),
+                    (None, Some("resumable")) => RequestKind::BeginUpload,
+                    (None, _) => RequestKind::Upload,
                 }
             }
             ["storage", "v1", "b", it, "o"] if head.method == Method::GET => {
                 bucket = decode(it);
                 key = value("prefix").unwrap_or_default();
-                Kind::List
+                RequestKind::List
             }
             [
                 "storage",
@@ -71,18 +71,18 @@ impl Ask {
                 new,
             ] => {
                 (bucket, key) = (decode(from), decode(name));
-                Kind::Rewrite(decode(to), decode(new))
+                RequestKind::Rewrite(decode(to), decode(new))
             }
             ["storage", "v1", "b", it, "o", name] => {
                 (bucket, key) = (decode(it), decode(name));
                 match head.method {
-                    Method::GET if value("alt").as_deref() == Some("media") => Kind::Media,
-                    Method::GET => Kind::Metadata,
-                    Method::DELETE => Kind::Delete,
-                    _ => Kind::Unknown,
+                    Method::GET if value("alt").as_deref() == Some("media") => RequestKind::Media,
+                    Method::GET => RequestKind::Metadata,
+                    Method::DELETE => RequestKind::Delete,
+                    _ => RequestKind::Unknown,
                 }
             }
-            _ => Kind::Unknown,
+            _ => RequestKind::Unknown,
         };
         Self {
             kind,
@@ -119,10 +119,10 @@ impl Ask {
 
     pub(super) fn verb(&self, head: &Parts) -> Verb {
         match &self.kind {
-            Kind::Upload => Verb::Write,
-            Kind::BeginUpload => Verb::BeginUpload,
-            Kind::Session(_) if head.method == Method::DELETE => Verb::AbortUpload,
-            Kind::Session(_) => match ChunkRange::of(head) {
+            RequestKind::Upload => Verb::Write,
+            RequestKind::BeginUpload => Verb::BeginUpload,
+            RequestKind::Session(_) if head.method == Method::DELETE => Verb::AbortUpload,
+            RequestKind::Session(_) => match ChunkRange::of(head) {
                 Some(ChunkRange {
                     first: None,
                     total: None,
@@ -131,12 +131,12 @@ impl Ask {
                 Some(range) if !range.is_last() => Verb::UploadPart,
                 _ => Verb::CompleteUpload,
             },
-            Kind::Media => Verb::Read,
-            Kind::Metadata => Verb::Head,
-            Kind::List => Verb::List,
-            Kind::Delete => Verb::Delete,
-            Kind::Rewrite(..) => Verb::Copy,
-            Kind::Unknown => Verb::Other,
+            RequestKind::Media => Verb::Read,
+            RequestKind::Metadata => Verb::Head,
+            RequestKind::List => Verb::List,
+            RequestKind::Delete => Verb::Delete,
+            RequestKind::Rewrite(..) => Verb::Copy,
+            RequestKind::Unknown => Verb::Other,
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) enum Framing {
 
 /// The facts that decide how a body ends, besides the headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MessageKind {
     Request,
     Answer,
     /// An answer to HEAD: it tells a length and has no body.
@@ -96,7 +96,7 @@ impl Message {
 pub(super) async fn read(
     stream: &mut (impl AsyncRead + Unpin),
     buffer: &mut BytesMut,
-    kind: Kind,
+    kind: MessageKind,
 ) -> io::Result<Option<Message>> {
     let Some(head) = read_head(stream, buffer).await? else {
         return Ok(None);
@@ -126,7 +126,7 @@ pub(super) async fn read_head(
 pub(super) async fn read_body(
     stream: &mut (impl AsyncRead + Unpin),
     buffer: &mut BytesMut,
-    kind: Kind,
+    kind: MessageKind,
     head: Bytes,
 ) -> io::Result<Message> {
     let framing = framing(&head, kind);
@@ -159,11 +159,11 @@ pub(super) async fn read_body(
     }
 }
 
-fn framing(head: &[u8], kind: Kind) -> Framing {
+fn framing(head: &[u8], kind: MessageKind) -> Framing {
     let text = String::from_utf8_lossy(head);
     let status = text.split(' ').nth(1).and_then(|word| word.parse().ok());
     let bodiless = matches!(status, Some(100..=199_u16 | 204 | 304));
-    if kind == Kind::AnswerToHead || (kind == Kind::Answer && bodiless) {
+    if kind == MessageKind::AnswerToHead || (kind == MessageKind::Answer && bodiless) {
         return Framing::Empty;
     }
     if header(head, "transfer-encoding").is_some_and(|it| it.eq_ignore_ascii_case("chunked")) {
@@ -171,7 +171,7 @@ fn framing(head: &[u8], kind: Kind) -> Framing {
     }
     match header(head, "content-length").and_then(|it| it.parse().ok()) {
         Some(length) => Framing::Length(length),
-        None if kind == Kind::Request => Framing::Empty,
+        None if kind == MessageKind::Request => Framing::Empty,
         None => Framing::UntilClose,
     }
 }
@@ -217,7 +217,7 @@ fn chunked_end(bytes: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    async fn parse(bytes: &[u8], kind: Kind) -> (Message, BytesMut) {
+    async fn parse(bytes: &[u8], kind: MessageKind) -> (Message, BytesMut) {
         let (mut stream, mut buffer) = (bytes, BytesMut::new());
         let message = read(&mut stream, &mut buffer, kind).await;
         let message = message.expect("it can be read").expect("there is one");
@@ -232,7 +232,7 @@ mod tests {
         let body = b"3;x=1\r\nabc\r\n2\r\nde\r\n0\r\nx-sum: 1\r\n\r\n";
         let head = b"PUT /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
         let bytes = [head.as_slice(), body, b"GET"].concat();
-        let (message, rest) = parse(&bytes, Kind::Request).await;
+        let (message, rest) = parse(&bytes, MessageKind::Request).await;
         assert_eq!(message.body, body.as_slice());
         assert_eq!(rest, b"GET".as_slice());
         let place = message.place(3).expect("the fourth byte is there");
@@ -243,7 +243,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_to_head_ends_with_its_head() {
         let bytes = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n";
-        let (message, _) = parse(bytes, Kind::AnswerToHead).await;
+        let (message, _) = parse(bytes, MessageKind::AnswerToHead).await;
         assert_eq!((message.status(), message.body.len()), (200, 0));
         let other = message.with_header("Content-Length", "7");
         assert_eq!(other.header("CONTENT-LENGTH").as_deref(), Some("7"));
@@ -252,7 +252,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_a_length_an_answer_ends_with_the_connection() {
-        let (message, _) = parse(b"HTTP/1.1 200 OK\r\n\r\nrest", Kind::Answer).await;
+        let (message, _) = parse(b"HTTP/1.1 200 OK\r\n\r\nrest", MessageKind::Answer).await;
         assert_eq!(message.body, b"rest".as_slice());
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
-use super::files::{self, Errno, Kind, at};
+use super::files::{self, EntryKind, Errno, at};
 use super::resolve::{self, Found, Stop};
 use super::{Base, Durability, Links};
 use crate::{TreeError, TreeKey, TreePrefix};
@@ -35,10 +35,10 @@ impl Base {
             Err(errno) => return Err(fail(errno)),
         };
         match stat.kind {
-            Kind::File => {}
-            Kind::Link if self.links == Links::FollowInside => {}
-            Kind::Link => return Err(self.stopped("erase", key.as_str(), Stop::Link)),
-            Kind::Directory => {
+            EntryKind::File => {}
+            EntryKind::Link if self.links == Links::FollowInside => {}
+            EntryKind::Link => return Err(self.stopped("erase", key.as_str(), Stop::Link)),
+            EntryKind::Directory => {
                 let prefix = TreePrefix::parse(&format!("{key}/"))?;
                 return match self.first_below(&prefix)? {
                     None => Ok(()),
@@ -130,7 +130,7 @@ impl Base {
         let mut directories = Vec::new();
         for name in names {
             match files::stat_at(at(directory), &name) {
-                Ok(stat) if stat.kind == Kind::Directory => directories.push(name),
+                Ok(stat) if stat.kind == EntryKind::Directory => directories.push(name),
                 Ok(_) => match files::unlink(at(directory), &name) {
                     Ok(()) | Err(Errno::NOENT) => {}
                     Err(errno) => return Err(fail(errno)),
@@ -183,7 +183,9 @@ impl Base {
             };
             files::read_directory(at(&directory), |name| {
                 let name = OsStr::from_bytes(name.to_bytes());
-                if files::stat_at(at(&directory), name).is_ok_and(|s| s.kind == Kind::Directory) {
+                if files::stat_at(at(&directory), name)
+                    .is_ok_and(|s| s.kind == EntryKind::Directory)
+                {
                     let mut path = path.clone();
                     path.push(name.to_owned());
                     found.push(path);

@@ -13,7 +13,7 @@ pub(super) use rustix::io::Errno;
 
 /// The kind of file that stands under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EntryKind {
     File,
     Directory,
     Link,
@@ -22,7 +22,7 @@ pub(super) enum Kind {
     Device,
 }
 
-impl Kind {
+impl EntryKind {
     /// Returns how messages call it.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Kind {
 /// The facts that the file system knows of a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stat {
-    pub(super) kind: Kind,
+    pub(super) kind: EntryKind,
     pub(super) size: u64,
     /// Seconds since 1970.
     pub(super) modified: i64,
@@ -47,14 +47,14 @@ pub(super) struct Stat {
     pub(super) id: (u64, u64),
 }
 
-fn kind_of(found: FileType) -> Kind {
+fn kind_of(found: FileType) -> EntryKind {
     match found {
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Directory,
-        FileType::Symlink => Kind::Link,
-        FileType::Fifo => Kind::Fifo,
-        FileType::Socket => Kind::Socket,
-        _ => Kind::Device,
+        FileType::RegularFile => EntryKind::File,
+        FileType::Directory => EntryKind::Directory,
+        FileType::Symlink => EntryKind::Link,
+        FileType::Fifo => EntryKind::Fifo,
+        FileType::Socket => EntryKind::Socket,
+        _ => EntryKind::Device,
     }
 }
 
@@ -152,7 +152,7 @@ impl Names {
     }
 
     /// Returns the next name but `.` and `..`, in no order, and what stands there, if the directory itself tells.
-    pub(super) fn next(&mut self) -> Result<Option<(OsString, Option<Kind>)>, Errno> {
+    pub(super) fn next(&mut self) -> Result<Option<(OsString, Option<EntryKind>)>, Errno> {
         while let Some(entry) = self.0.read() {
             let entry = entry?;
             let name = entry.file_name();

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 
 use super::Base;
-use super::files::{self, Errno, Kind, Names, Stat, at};
+use super::files::{self, EntryKind, Errno, Names, Stat, at};
 use super::resolve::{self, Found, Stop};
 use crate::{TreeError, TreeKey, TreePrefix};
 
@@ -47,9 +47,9 @@ pub enum RawKind {
 impl From<Stat> for RawKind {
     fn from(stat: Stat) -> Self {
         match stat.kind {
-            Kind::File => Self::File { size: stat.size },
-            Kind::Directory => Self::Directory,
-            Kind::Link => Self::Link,
+            EntryKind::File => Self::File { size: stat.size },
+            EntryKind::Directory => Self::Directory,
+            EntryKind::Link => Self::Link,
             other => Self::Other(other.name()),
         }
     }
@@ -120,14 +120,14 @@ impl Level {
             };
             let path = format!("{}{}", self.path, name.to_string_lossy());
             let kind = match kind {
-                Some(Kind::File) | None => match self.stat(&name) {
+                Some(EntryKind::File) | None => match self.stat(&name) {
                     Ok(stat) => stat.into(),
                     // Gone again.
                     Err(Errno::NOENT) => continue,
                     Err(errno) => return Err(base.failed("list", &path, errno)),
                 },
-                Some(Kind::Directory) => RawKind::Directory,
-                Some(Kind::Link) => RawKind::Link,
+                Some(EntryKind::Directory) => RawKind::Directory,
+                Some(EntryKind::Link) => RawKind::Link,
                 Some(other) => RawKind::Other(other.name()),
             };
             let is_utf8 = self.is_utf8 && name.to_str().is_some();
@@ -148,7 +148,9 @@ impl Level {
     fn below(&self, name: &OsStr, entry: &RawEntry, base: &Base) -> Result<Self, TreeError> {
         let open = || Names::of(files::open_directory(self.names.directory()?, name)?);
         let names = open().map_err(|errno| {
-            let is_link = self.stat(name).is_ok_and(|stat| stat.kind == Kind::Link);
+            let is_link = self
+                .stat(name)
+                .is_ok_and(|stat| stat.kind == EntryKind::Link);
             let stop = if is_link {
                 Stop::Link
             } else {

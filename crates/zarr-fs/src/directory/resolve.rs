@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use bytes::Bytes;
 use icefield_storage::GetRange;
 
-use super::files::{self, Errno, Kind, Stat, at};
+use super::files::{self, EntryKind, Errno, Stat, at};
 use super::{Base, Links};
 use crate::{Naming, TreeError, TreeKey};
 
@@ -21,7 +21,7 @@ const MAX_LINKS: usize = 40;
 pub(super) enum Found {
     File(OwnedFd, Stat),
     Directory(OwnedFd, Stat),
-    Other(Kind),
+    Other(EntryKind),
 }
 
 /// Why there is nothing at the end of a path.
@@ -122,7 +122,7 @@ enum Step {
     Into(OwnedFd),
     File(OwnedFd, Stat),
     Link,
-    Other(Kind),
+    Other(EntryKind),
 }
 
 fn step(here: BorrowedFd<'_>, name: &OsStr, is_last: bool) -> Result<Step, Stop> {
@@ -135,14 +135,14 @@ fn step(here: BorrowedFd<'_>, name: &OsStr, is_last: bool) -> Result<Step, Stop>
         }
     }
     match files::stat_at(here, name)?.kind {
-        Kind::Link => Ok(Step::Link),
-        Kind::Directory => Ok(Step::Into(files::open_directory(here, name)?)),
+        EntryKind::Link => Ok(Step::Link),
+        EntryKind::Directory => Ok(Step::Into(files::open_directory(here, name)?)),
         _ if !is_last => Err(Stop::Absent),
-        Kind::File => {
+        EntryKind::File => {
             let file = files::open_file(here, name)?;
             let stat = files::stat(at(&file))?;
             match stat.kind {
-                Kind::File => Ok(Step::File(file, stat)),
+                EntryKind::File => Ok(Step::File(file, stat)),
                 // Put there in between.
                 other => Ok(Step::Other(other)),
             }
@@ -322,7 +322,7 @@ impl Base {
         }
     }
 
-    pub(super) fn not_a_file(&self, name: &str, kind: Kind) -> TreeError {
+    pub(super) fn not_a_file(&self, name: &str, kind: EntryKind) -> TreeError {
         TreeError::NotAFile {
             store: self.name.clone(),
             name: name.to_owned(),

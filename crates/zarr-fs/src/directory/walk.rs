@@ -8,13 +8,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime};
 
-use super::files::{self, Errno, Kind, Stat};
+use super::files::{self, EntryKind, Errno, Stat};
 use super::resolve::{self, Found, Stop};
 use super::{Base, Links, Skipped, WhySkipped};
 use crate::{Child, Entry, TEMPORARY, TreeError, TreePrefix};
 
 /// A list under way.
-pub(super) struct Walk {
+pub(super) struct TreeWalk {
     prefix: Option<TreePrefix>,
     open: Vec<Frame>,
 }
@@ -44,7 +44,7 @@ impl Item {
     }
 }
 
-impl Walk {
+impl TreeWalk {
     pub(super) fn new(prefix: TreePrefix) -> Self {
         Self {
             prefix: Some(prefix),
@@ -198,10 +198,12 @@ impl Base {
             return Ok(Met::Nothing);
         }
         match stat.kind {
-            Kind::File => Ok(Met::File(stat.size)),
-            Kind::Directory => Ok(Met::Directory(stat.id)),
-            Kind::Fifo | Kind::Socket | Kind::Device => Ok(Met::Skip(WhySkipped::NotAFile)),
-            Kind::Link => self.follow(&path()),
+            EntryKind::File => Ok(Met::File(stat.size)),
+            EntryKind::Directory => Ok(Met::Directory(stat.id)),
+            EntryKind::Fifo | EntryKind::Socket | EntryKind::Device => {
+                Ok(Met::Skip(WhySkipped::NotAFile))
+            }
+            EntryKind::Link => self.follow(&path()),
         }
     }
 
@@ -227,7 +229,7 @@ impl Base {
         let written = SystemTime::UNIX_EPOCH + Duration::from_secs(written);
         let age = self.clock.now().duration_since(written);
         let is_old = age.is_ok_and(|age| age >= self.leftover_age);
-        if is_old && !self.read_only && stat.kind == Kind::File {
+        if is_old && !self.read_only && stat.kind == EntryKind::File {
             tracing::info!(name, "removing the temporary file of a dead writer");
             let _ = files::unlink(directory, OsStr::new(name));
         }

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::os::fd::{AsFd, OwnedFd};
 
-use super::files::{self, Errno, Kind, at};
+use super::files::{self, EntryKind, Errno, at};
 use super::{Base, Durability};
 use crate::{Naming, TEMPORARY, TreeError, TreeKey, TreePrefix};
 
@@ -140,8 +140,8 @@ impl Base {
     fn in_the_way(&self, here: &OwnedFd, name: &str, path: String, key: &TreeKey) -> TreeError {
         let store = self.name.clone();
         match files::stat_at(at(here), OsStr::new(name)) {
-            Ok(stat) if stat.kind == Kind::Link => TreeError::Link { store, name: path },
-            Ok(stat) if stat.kind == Kind::File => TreeError::BelowAValue {
+            Ok(stat) if stat.kind == EntryKind::Link => TreeError::Link { store, name: path },
+            Ok(stat) if stat.kind == EntryKind::File => TreeError::BelowAValue {
                 store,
                 key: key.clone(),
                 parent: path,
@@ -176,13 +176,13 @@ impl Base {
         }
         match files::stat_at(at(parent), OsStr::new(last)) {
             Ok(stat) => match stat.kind {
-                Kind::File if only_new => {
+                EntryKind::File if only_new => {
                     self.check_case_of(key)?;
                     return Ok(Attempt::Exists);
                 }
-                Kind::File => {}
-                Kind::Directory => return self.make_room(parent, last, key),
-                Kind::Link => {
+                EntryKind::File => {}
+                EntryKind::Directory => return self.make_room(parent, last, key),
+                EntryKind::Link => {
                     return Err(TreeError::Link {
                         store: self.name.clone(),
                         name: key.to_string(),

@@ -33,13 +33,13 @@ pub struct ZipTree(Arc<Opened>);
 struct Opened {
     path: PathBuf,
     name: String,
-    place: Place,
+    place: ZipSource,
     index: Index,
     threads: Threads,
 }
 
 /// Where the bytes come from.
-enum Place {
+enum ZipSource {
     File(ZipArchive<FileReader>),
     Object(ObjectFile),
 }
@@ -116,7 +116,7 @@ impl ZipBuilder {
         Ok(ZipTree(Arc::new(Opened {
             path: self.path,
             name,
-            place: Place::File(archive),
+            place: ZipSource::File(archive),
             index,
             threads: Threads::default(),
         })))
@@ -142,7 +142,7 @@ impl ZipBuilder {
         Ok(ZipTree(Arc::new(Opened {
             path: self.path,
             name,
-            place: Place::Object(object),
+            place: ZipSource::Object(object),
             index,
             threads: Threads::default(),
         })))
@@ -182,17 +182,17 @@ impl ZipTree {
         let Some((at, slot)) = self.0.find(key).filter(|(_, slot)| !slot.deflated) else {
             return Ok(None);
         };
-        if let Place::Object(object) = &self.0.place {
+        if let ZipSource::Object(object) = &self.0.place {
             let (name, end) = (&self.0.index.slots[at].0, self.0.index.end_of(slot));
             return object.place(name, slot, end).await.map(Some);
         }
         let tree = Arc::clone(&self.0);
         let look = move || match &tree.place {
-            Place::File(archive) => tree
+            ZipSource::File(archive) => tree
                 .place(archive, at, slot)
                 .map(Some)
                 .map_err(|source| tree.refused(source)),
-            Place::Object(_) => Ok(None),
+            ZipSource::Object(_) => Ok(None),
         };
         self.0.threads.run("read", &self.0.name, look).await
     }
@@ -366,16 +366,16 @@ impl ReadTree for ZipTree {
             return Ok(None);
         };
         let wanted = self.0.resolve(key, slot, ranges)?;
-        if let Place::Object(object) = &self.0.place {
+        if let ZipSource::Object(object) = &self.0.place {
             let (name, end) = (&self.0.index.slots[at].0, self.0.index.end_of(slot));
             return object.read(name, slot, end, &wanted).await.map(Some);
         }
         let tree = Arc::clone(&self.0);
         let read = move || match &tree.place {
-            Place::File(archive) => tree
+            ZipSource::File(archive) => tree
                 .read_slot(archive, at, slot, &wanted)
                 .map_err(|source| tree.refused(source)),
-            Place::Object(_) => Ok(Vec::new()),
+            ZipSource::Object(_) => Ok(Vec::new()),
         };
         self.0
             .threads

@@ -26,14 +26,14 @@ const WAITING: usize = 4;
 /// entry or a file of 4 GiB and more, or more than 65,535 entries. In memory are the names and about 60 bytes for each
 /// entry. No time of day is written, so that the same values in the same order make the same file.
 pub struct ZipWriter {
-    state: Option<State>,
+    state: Option<WriterState>,
     path: PathBuf,
     name: String,
     layout: ZipLayout,
     threads: Threads,
 }
 
-struct State {
+struct WriterState {
     archive: ZipArchiveWriter<BufWriter<File>>,
     temporary: Temporary,
     written: HashSet<String>,
@@ -83,7 +83,8 @@ impl ZipWriter {
         let (place, top) = (path.clone(), layout.clone());
         let store = name.clone();
         let begin = move || {
-            State::begin(&place, &top, &*entropy).map_err(|source| TreeError::Zip { store, source })
+            WriterState::begin(&place, &top, &*entropy)
+                .map_err(|source| TreeError::Zip { store, source })
         };
         let state = threads.run("write", &name, begin).await?;
         Ok(Self {
@@ -196,7 +197,7 @@ impl ZipWriter {
     /// Takes the state to a thread that may wait, and back if all went well.
     async fn with(
         &mut self,
-        work: impl FnOnce(&mut State) -> Result<(), ZipError> + Send + 'static,
+        work: impl FnOnce(&mut WriterState) -> Result<(), ZipError> + Send + 'static,
     ) -> Result<(), TreeError> {
         let refused = self.refusal();
         let mut state = self.state.take().ok_or_else(|| refused(ZipError::Broken))?;
@@ -209,7 +210,7 @@ impl ZipWriter {
     }
 }
 
-impl State {
+impl WriterState {
     fn begin(path: &Path, layout: &ZipLayout, entropy: &dyn Entropy) -> Result<Self, ZipError> {
         let mut random = [0; 16];
         entropy.fill(&mut random);

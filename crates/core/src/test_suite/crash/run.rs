@@ -7,7 +7,7 @@ use icefield_storage::Storage;
 use icefield_storage::wrap::FaultyStorage;
 use icefield_storage::wrap::fault::{Matcher, Plan, When, crash_points};
 
-use super::{Fault, Ground, Scenario, Told};
+use super::{Fault, Ground, ReportedOutcome, Scenario};
 use crate::test_suite::view::view;
 use crate::test_suite::words::{dice, group, path};
 use crate::test_suite::{Trial, walk};
@@ -143,7 +143,7 @@ async fn begin(trial: &Trial, scenario: &Scenario) -> Ground {
 }
 
 /// Does the steps from one on, and notes each that is done.
-async fn act(ground: Ground, scenario: Scenario) -> Result<(), Told> {
+async fn act(ground: Ground, scenario: Scenario) -> Result<(), ReportedOutcome> {
     for step in scenario.steps {
         (step.act)(ground.clone()).await?;
         ground.notes().steps += 1;
@@ -290,7 +290,7 @@ async fn settle(ground: &Ground) -> bool {
 }
 
 /// What a user does who finds so many steps done, in a new process.
-async fn finish(ground: &Ground, scenario: &Scenario, done: usize) -> Result<(), Told> {
+async fn finish(ground: &Ground, scenario: &Scenario, done: usize) -> Result<(), ReportedOutcome> {
     for step in &scenario.steps[done..] {
         (step.again)(ground.clone()).await?;
     }

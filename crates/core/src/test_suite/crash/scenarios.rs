@@ -4,7 +4,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use icefield_format::RepositoryConfig;
 
-use super::{Act, Ground, Scenario, Step, Told};
+use super::{Act, Ground, ReportedOutcome, Scenario, Step};
 use crate::test_suite::words::{array, group_with, path, pattern};
 use crate::{
     BranchName, CommitOutcome, EditOutcome, RefsError, Repository, RepositoryError, Revision,
@@ -151,7 +151,7 @@ pub const UPGRADE: Scenario = Scenario {
 
 const TWO_COMMITS: &[Act] = &[create, commit_arrays, commit_changes];
 
-type Done = BoxFuture<'static, Result<(), Told>>;
+type Done = BoxFuture<'static, Result<(), ReportedOutcome>>;
 
 fn create(ground: Ground) -> Done {
     async move { Ok(ground.builder().create().await.map(drop)?) }.boxed()
@@ -196,14 +196,14 @@ fn save_config(ground: Ground, threshold: u16) -> Done {
 }
 
 /// The user was told that an edit of a ref landed; anything else ends the step.
-fn edited(outcome: Result<EditOutcome, RepositoryError>) -> Result<(), Told> {
+fn edited(outcome: Result<EditOutcome, RepositoryError>) -> Result<(), ReportedOutcome> {
     match outcome? {
         EditOutcome::Done(_) => Ok(()),
-        other => Err(Told::outcome(&other)),
+        other => Err(ReportedOutcome::outcome(&other)),
     }
 }
 
-async fn session(ground: &Ground) -> Result<Session, Told> {
+async fn session(ground: &Ground) -> Result<Session, ReportedOutcome> {
     let repository = ground.open().await?;
     let session = repository.write_session(BranchName::main()).await?;
     ground.uses(&session);
@@ -211,18 +211,22 @@ async fn session(ground: &Ground) -> Result<Session, Told> {
 }
 
 /// Commits, and asks what became of it until that is known.
-async fn commit(ground: &Ground, session: &Session, message: &str) -> Result<(), Told> {
+async fn commit(ground: &Ground, session: &Session, message: &str) -> Result<(), ReportedOutcome> {
     let outcome = session.commit(message).metadata("step", message).await?;
     told(ground, session, outcome).await
 }
 
 /// Amends, and asks what became of it until that is known.
-async fn amend(ground: &Ground, session: &Session, message: &str) -> Result<(), Told> {
+async fn amend(ground: &Ground, session: &Session, message: &str) -> Result<(), ReportedOutcome> {
     let outcome = session.amend(message).metadata("step", message).await?;
     told(ground, session, outcome).await
 }
 
-async fn told(ground: &Ground, session: &Session, outcome: CommitOutcome) -> Result<(), Told> {
+async fn told(
+    ground: &Ground,
+    session: &Session,
+    outcome: CommitOutcome,
+) -> Result<(), ReportedOutcome> {
     let mut outcome = outcome;
     for _ in 0..3 {
         if let CommitOutcome::Unknown { .. } = outcome {
@@ -234,11 +238,11 @@ async fn told(ground: &Ground, session: &Session, outcome: CommitOutcome) -> Res
             ground.acknowledged(id);
             Ok(())
         }
-        other => Err(Told::outcome(&other)),
+        other => Err(ReportedOutcome::outcome(&other)),
     }
 }
 
-async fn set(session: &Session, at: &str, document: String) -> Result<(), Told> {
+async fn set(session: &Session, at: &str, document: String) -> Result<(), ReportedOutcome> {
     let document = document.into();
     session
         .set_metadata(&path(at), document, WriteMode::Overwrite)
@@ -246,7 +250,7 @@ async fn set(session: &Session, at: &str, document: String) -> Result<(), Told> 
     Ok(())
 }
 
-async fn write(session: &Session, index: u32, length: usize) -> Result<(), Told> {
+async fn write(session: &Session, index: u32, length: usize) -> Result<(), ReportedOutcome> {
     let bytes = pattern(u64::from(index) + length as u64, length).into();
     session
         .set_chunk(&path("/g/a"), &[index], bytes, WriteMode::Overwrite)
@@ -324,7 +328,7 @@ fn tag() -> TagName {
     TagName::parse("v1").expect("BUG: a valid name")
 }
 
-async fn before(repository: &Repository) -> Result<SnapshotId, Told> {
+async fn before(repository: &Repository) -> Result<SnapshotId, ReportedOutcome> {
     let revision = Revision::from(BranchName::main()).back(1);
     Ok(repository.resolve(&revision).await?)
 }

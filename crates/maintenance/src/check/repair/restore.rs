@@ -19,13 +19,13 @@ const RECOVERED: &str = "recovered/";
 
 /// Where a branch is to point.
 #[derive(Clone, Debug)]
-struct Place {
+struct BranchTarget {
     snapshot: SnapshotId,
     /// What is to be listed before: snapshots with their parents, the oldest first.
     unlisted: Vec<(SnapshotId, SnapshotId)>,
 }
 
-impl Place {
+impl BranchTarget {
     fn listed(snapshot: SnapshotId) -> Self {
         Self {
             snapshot,
@@ -43,8 +43,8 @@ impl Repair {
         examined: &Examined,
     ) -> Result<Vec<RestoredBranch>, RepairError> {
         let lost = examined.lost.iter();
-        let mut places: BTreeMap<BranchName, Option<Place>> = lost
-            .map(|(name, place)| (name.clone(), place.map(Place::listed)))
+        let mut places: BTreeMap<BranchName, Option<BranchTarget>> = lost
+            .map(|(name, place)| (name.clone(), place.map(BranchTarget::listed)))
             .collect();
         if let Some(name) = &self.restore
             && !places.contains_key(name)
@@ -55,7 +55,7 @@ impl Repair {
             }
             let place = match name.as_str().starts_with(RECOVERED) {
                 true => self.recovered(examined).await?,
-                false => self.candidate(examined).await?.map(Place::listed),
+                false => self.candidate(examined).await?.map(BranchTarget::listed),
             };
             places.insert(name.clone(), place);
         }
@@ -101,7 +101,7 @@ impl Repair {
         store: &Ledger,
         examined: &Examined,
         name: &BranchName,
-        place: Place,
+        place: BranchTarget,
     ) -> Result<RepairOutcome, RepairError> {
         let target = place.snapshot;
         let hold = match self.builder.clone().hold_collections().await {
@@ -161,7 +161,7 @@ impl Repair {
     }
 
     /// The newest whole snapshot that `repo` does not list and whose parent is certain.
-    async fn recovered(&self, examined: &Examined) -> Result<Option<Place>, CheckError> {
+    async fn recovered(&self, examined: &Examined) -> Result<Option<BranchTarget>, CheckError> {
         let Parents::Listed(info) = &examined.parents else {
             return Ok(None);
         };
@@ -187,7 +187,7 @@ impl Repair {
             let other = listed.as_ref().and_then(written_at);
             other.is_none_or(|other| other < it.written_at)
         }) else {
-            return Ok(listed.map(Place::listed));
+            return Ok(listed.map(BranchTarget::listed));
         };
         let mut unlisted = Vec::new();
         let mut next = newest.snapshot;
@@ -196,7 +196,7 @@ impl Repair {
             next = *parent;
         }
         unlisted.reverse();
-        Ok(Some(Place {
+        Ok(Some(BranchTarget {
             snapshot: newest.snapshot,
             unlisted,
         }))
@@ -244,7 +244,10 @@ impl Examined {
 }
 
 /// Lets `repo` list what a place needs, where it does not yet; returns why it does not then.
-async fn register(store: &Ledger, place: &Place) -> Result<Option<RepairOutcome>, RepairError> {
+async fn register(
+    store: &Ledger,
+    place: &BranchTarget,
+) -> Result<Option<RepairOutcome>, RepairError> {
     for (id, parent) in &place.unlisted {
         if store.snapshot(*id).await.is_ok() {
             continue;

@@ -8,7 +8,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{Extents, Manifest, ManifestId, NodeId, NodeRecord, layout};
 
 use super::{Context, Job, Verdict};
-use crate::check::compare::{Fresh, Told};
+use crate::check::compare::{Fresh, LoggedChunks};
 use crate::check::finding::{Finding, FindingKind};
 use crate::check::foreign::{ForeignNeed, VirtualChunks};
 use crate::check::logs::Logged;
@@ -138,9 +138,9 @@ impl<'a> SnapshotCheck<'a> {
     }
 
     /// What the log says of an array's chunks, if all changes must be in it.
-    fn told(&self, record: &NodeRecord<'_>) -> Option<Told> {
+    fn told(&self, record: &NodeRecord<'_>) -> Option<LoggedChunks> {
         let logged = self.logged.filter(|logged| logged.complete)?;
-        Some(Told {
+        Some(LoggedChunks {
             chunks: logged.chunks(&record.id()),
             resized: logged.resized.contains(&record.id()),
         })
@@ -213,13 +213,13 @@ async fn compare(
     node: NodeId,
     new: Vec<Arc<Manifest>>,
     old: Vec<Arc<Manifest>>,
-    told: Option<&Told>,
+    told: Option<&LoggedChunks>,
 ) -> Result<Fresh, CheckError> {
     let bytes: usize = new.iter().chain(&old).map(|it| it.body_len()).sum();
     let runtime = tokio::runtime::Handle::try_current();
     match (runtime, bytes > AT_ONCE) {
         (Ok(runtime), true) => {
-            let told = told.map(|told| Told {
+            let told = told.map(|told| LoggedChunks {
                 chunks: told.chunks.clone(),
                 resized: told.resized,
             });

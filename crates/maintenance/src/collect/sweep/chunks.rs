@@ -4,12 +4,12 @@ use icefield_format::layout::IdKey;
 
 use super::super::CollectError;
 use super::super::table::{Lookup, Table, TableBuilder, bytes_of};
-use super::{BATCH, Kind, Spared, Sweep, is_before};
+use super::{BATCH, Spared, Sweep, SweptKind, is_before};
 
 impl Sweep<'_> {
     /// Sweeps the chunks, and settles what was written before the cutoff.
     pub(super) async fn chunks(&mut self, spared: &mut Spared) -> Result<(), CollectError> {
-        let kind = Kind::Chunks;
+        let kind = SweptKind::Chunks;
         self.collect.progress.stage(kind.stage(), None);
         let (settled, some_fell) = (self.marked.settled, self.marked.some_fell);
         let table = &self.marked.remembered.table;

@@ -6,7 +6,7 @@ use super::super::error::{CdlError, Position, Rule};
 use super::super::list::empty;
 use super::super::special::{Taken, is_of_file, take_special};
 use super::super::token::{Token, error};
-use super::constant::{Constant, Kind, common_type};
+use super::constant::{Constant, ConstantKind, common_type};
 use super::scope::VariableId;
 use super::{Parser, data_type};
 
@@ -132,7 +132,7 @@ impl Parser<'_> {
             Values::Char(text),
             [
                 Constant {
-                    kind: Kind::Text(_),
+                    kind: ConstantKind::Text(_),
                     ..
                 },
             ],

@@ -9,11 +9,11 @@ use super::super::token::{Token, error, shortened};
 #[derive(Clone, Debug)]
 pub(super) struct Constant {
     pub position: Position,
-    pub kind: Kind,
+    pub kind: ConstantKind,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(super) enum ConstantKind {
     /// A whole number, of the type that its suffix or size gives it.
     Whole(i128, DataType),
     /// `-0`, which is another number than 0 for floats and doubles.
@@ -44,8 +44,8 @@ impl Constant {
     /// Reads a word as a constant; `None` if it is none.
     pub(super) fn of(token: &Token, position: Position) -> Result<Option<Self>, CdlError> {
         let kind = match token {
-            Token::Text(text) => Kind::Text(text.clone()),
-            Token::Char(byte) => Kind::Char(*byte),
+            Token::Text(text) => ConstantKind::Text(text.clone()),
+            Token::Char(byte) => ConstantKind::Char(*byte),
             Token::Number(number) => match number_of(number, position)? {
                 Some(kind) => kind,
                 None => {
@@ -54,8 +54,8 @@ impl Constant {
                 }
             },
             Token::Word(word) => match word.as_str() {
-                "_" => Kind::Fill,
-                "NIL" => Kind::Nil,
+                "_" => ConstantKind::Fill,
+                "NIL" => ConstantKind::Nil,
                 word => match special(word) {
                     Some(kind) => kind,
                     None => return Ok(None),
@@ -69,24 +69,24 @@ impl Constant {
     /// Returns the type that it has without being told one.
     fn data_type(&self) -> Option<DataType> {
         match self.kind {
-            Kind::Whole(_, data_type) | Kind::MinusZero(data_type) | Kind::Real(_, data_type) => {
-                Some(data_type)
-            }
-            Kind::Char(_) => Some(DataType::Byte),
-            Kind::Text(_) => Some(DataType::Char),
-            Kind::Fill | Kind::Nil => None,
+            ConstantKind::Whole(_, data_type)
+            | ConstantKind::MinusZero(data_type)
+            | ConstantKind::Real(_, data_type) => Some(data_type),
+            ConstantKind::Char(_) => Some(DataType::Byte),
+            ConstantKind::Text(_) => Some(DataType::Char),
+            ConstantKind::Fill | ConstantKind::Nil => None,
         }
     }
 
     fn describe(&self) -> String {
         match &self.kind {
-            Kind::Whole(number, _) => number.to_string(),
-            Kind::MinusZero(_) => String::from("-0"),
-            Kind::Real(number, _) => shortened(number),
-            Kind::Text(text) => Token::Text(text.clone()).describe(),
-            Kind::Char(byte) => Token::Char(*byte).describe(),
-            Kind::Fill => String::from("_"),
-            Kind::Nil => String::from("NIL"),
+            ConstantKind::Whole(number, _) => number.to_string(),
+            ConstantKind::MinusZero(_) => String::from("-0"),
+            ConstantKind::Real(number, _) => shortened(number),
+            ConstantKind::Text(text) => Token::Text(text.clone()).describe(),
+            ConstantKind::Char(byte) => Token::Char(*byte).describe(),
+            ConstantKind::Fill => String::from("_"),
+            ConstantKind::Nil => String::from("NIL"),
         }
     }
 
@@ -105,18 +105,20 @@ impl Constant {
             )
         };
         match (&self.kind, values) {
-            (Kind::Text(text), Values::Char(values)) => values.extend_from_slice(text),
-            (Kind::Char(byte), Values::Char(values)) => values.push(*byte),
-            (Kind::Text(text), Values::String(values)) => {
+            (ConstantKind::Text(text), Values::Char(values)) => values.extend_from_slice(text),
+            (ConstantKind::Char(byte), Values::Char(values)) => values.push(*byte),
+            (ConstantKind::Text(text), Values::String(values)) => {
                 let text = std::str::from_utf8(text).map_err(|_| of_kind())?;
                 values.push(text.to_owned());
             }
-            (Kind::Char(byte), Values::String(values)) if byte.is_ascii() => {
+            (ConstantKind::Char(byte), Values::String(values)) if byte.is_ascii() => {
                 values.push(char::from(*byte).to_string());
             }
-            (Kind::Nil, Values::String(values)) => values.push(String::new()),
+            (ConstantKind::Nil, Values::String(values)) => values.push(String::new()),
             (_, Values::Char(_) | Values::String(_)) => return Err(of_kind()),
-            (Kind::Text(_) | Kind::Fill | Kind::Nil, _) => return Err(of_kind()),
+            (ConstantKind::Text(_) | ConstantKind::Fill | ConstantKind::Nil, _) => {
+                return Err(of_kind());
+            }
             (_, values) => {
                 if self.append_number(values).is_none() {
                     let (name, number) = (name.to_owned(), self.describe());
@@ -136,10 +138,10 @@ impl Constant {
         match values {
             Values::Float(values) => {
                 let number = match &self.kind {
-                    Kind::Whole(number, _) => *number as f32,
-                    Kind::MinusZero(_) => -0.0,
-                    Kind::Real(number, _) => real(number, str::parse, f32::is_finite)?,
-                    Kind::Char(byte) => f32::from(*byte),
+                    ConstantKind::Whole(number, _) => *number as f32,
+                    ConstantKind::MinusZero(_) => -0.0,
+                    ConstantKind::Real(number, _) => real(number, str::parse, f32::is_finite)?,
+                    ConstantKind::Char(byte) => f32::from(*byte),
                     _ => return None,
                 };
                 values.push(number);
@@ -147,10 +149,10 @@ impl Constant {
             }
             Values::Double(values) => {
                 let number = match &self.kind {
-                    Kind::Whole(number, _) => *number as f64,
-                    Kind::MinusZero(_) => -0.0,
-                    Kind::Real(number, _) => double(number)?,
-                    Kind::Char(byte) => f64::from(*byte),
+                    ConstantKind::Whole(number, _) => *number as f64,
+                    ConstantKind::MinusZero(_) => -0.0,
+                    ConstantKind::Real(number, _) => double(number)?,
+                    ConstantKind::Char(byte) => f64::from(*byte),
                     _ => return None,
                 };
                 values.push(number);
@@ -159,13 +161,13 @@ impl Constant {
             _ => {}
         }
         let whole = match &self.kind {
-            Kind::Whole(number, _) => *number,
-            Kind::MinusZero(_) => 0,
-            Kind::Char(byte) => match values {
+            ConstantKind::Whole(number, _) => *number,
+            ConstantKind::MinusZero(_) => 0,
+            ConstantKind::Char(byte) => match values {
                 Values::Byte(_) => i128::from(byte.cast_signed()),
                 _ => i128::from(*byte),
             },
-            Kind::Real(number, _) => {
+            ConstantKind::Real(number, _) => {
                 let number: f64 = real(number, str::parse, f64::is_finite)?;
                 // Beyond 2^64 nothing fits anyway.
                 if number.fract() != 0.0 || number.abs() > 2e19 {
@@ -252,7 +254,7 @@ where
 }
 
 /// Reads the words for no number and for infinity, which may have a sign and be floats.
-fn special(word: &str) -> Option<Kind> {
+fn special(word: &str) -> Option<ConstantKind> {
     let (sign, bare) = match word.as_bytes().first()? {
         b'-' => ("-", &word[1..]),
         b'+' => ("", &word[1..]),
@@ -265,7 +267,7 @@ fn special(word: &str) -> Option<Kind> {
         "Infinityf" | "inff" => ("inf", DataType::Float),
         _ => return None,
     };
-    Some(Kind::Real(format!("{sign}{word}"), data_type))
+    Some(ConstantKind::Real(format!("{sign}{word}"), data_type))
 }
 
 /// The largest double with the 15 digits that `ncdump` prints, which are rounded up.
@@ -281,7 +283,7 @@ fn double(text: &str) -> Option<f64> {
 }
 
 /// Reads a number; `None` if it is none.
-fn number_of(text: &str, position: Position) -> Result<Option<Kind>, CdlError> {
+fn number_of(text: &str, position: Position) -> Result<Option<ConstantKind>, CdlError> {
     if let Some(kind) = special(text) {
         return Ok(Some(kind));
     }
@@ -303,7 +305,7 @@ fn number_of(text: &str, position: Position) -> Result<Option<Kind>, CdlError> {
                 .bytes()
                 .all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte))
             && digits.parse::<f64>().is_ok();
-        return Ok(is_spelt.then(|| Kind::Real(format!("{sign}{digits}"), data_type)));
+        return Ok(is_spelt.then(|| ConstantKind::Real(format!("{sign}{digits}"), data_type)));
     }
     let (digits, suffix) = split_suffix(bare, is_hexadecimal);
     let Some(magnitude) = magnitude(digits) else {
@@ -334,9 +336,9 @@ fn number_of(text: &str, position: Position) -> Result<Option<Kind>, CdlError> {
         _ => return Ok(None),
     };
     if value == 0 && is_negative {
-        Ok(Some(Kind::MinusZero(data_type)))
+        Ok(Some(ConstantKind::MinusZero(data_type)))
     } else if fits(value, data_type) {
-        Ok(Some(Kind::Whole(value, data_type)))
+        Ok(Some(ConstantKind::Whole(value, data_type)))
     } else {
         Err(out_of_range(text, data_type, position))
     }

@@ -10,7 +10,7 @@ use super::super::error::{CdlError, Position, Rule};
 use super::super::list::{append, empty};
 use super::super::token::{Token, error};
 use super::Parser;
-use super::constant::{Constant, Kind};
+use super::constant::{Constant, ConstantKind};
 use super::scope::{Scopes, VariableId};
 
 /// The most segments of a variable.
@@ -23,7 +23,7 @@ pub(super) struct Found {
     segments: Vec<Segment>,
     fill: Values,
     given: Values,
-    runs: Vec<Place>,
+    runs: Vec<RunPosition>,
     /// For each run, the indices of the braces around it, the outermost first.
     outer: Vec<u64>,
 }
@@ -41,7 +41,7 @@ struct Segment {
 }
 
 /// A run before all lengths are known.
-struct Place {
+struct RunPosition {
     /// The first value within the innermost braces.
     start: u64,
     given: usize,
@@ -138,7 +138,7 @@ impl Parser<'_> {
             count += 1;
             found.innermost().note(count, name, position)?;
             match constant.kind {
-                Kind::Fill => append(&mut found.given, &found.fill, 0..1),
+                ConstantKind::Fill => append(&mut found.given, &found.fill, 0..1),
                 _ => constant.append_to(&mut found.given, name)?,
             }
             if !self.take_sign(b',')? {
@@ -147,7 +147,7 @@ impl Parser<'_> {
         }
         let count = found.given.len() - given;
         found.outer.extend_from_slice(outer);
-        found.runs.push(Place {
+        found.runs.push(RunPosition {
             start: 0,
             given,
             count,
@@ -175,13 +175,13 @@ impl Parser<'_> {
             let (start, position) = (bytes.len(), self.position);
             let constant = self.constant(name)?;
             match constant.kind {
-                Kind::Fill => append(&mut bytes, &found.fill, 0..1),
+                ConstantKind::Fill => append(&mut bytes, &found.fill, 0..1),
                 _ => constant.append_to(&mut bytes, name)?,
             }
             pieces.push(Piece {
                 start,
                 end: bytes.len(),
-                is_text: matches!(constant.kind, Kind::Text(_)),
+                is_text: matches!(constant.kind, ConstantKind::Text(_)),
                 position,
             });
             if !self.take_sign(b',')? {
@@ -222,7 +222,7 @@ impl Parser<'_> {
         for (&start, piece) in starts.iter().zip(&pieces) {
             if piece.start < piece.end {
                 found.outer.extend_from_slice(outer);
-                found.runs.push(Place {
+                found.runs.push(RunPosition {
                     start,
                     given: found.given.len() + piece.start,
                     count: piece.end - piece.start,

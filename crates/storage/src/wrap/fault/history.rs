@@ -10,7 +10,7 @@ use crate::{Body, GetOptions, Key, ListOptions, Listed, Object, ObjectMeta, Stor
 pub(super) type Content = Option<(Bytes, ObjectMeta)>;
 
 #[derive(Debug)]
-struct State {
+struct ObjectState {
     /// How many writes there had been when this state began.
     since: u64,
     content: Content,
@@ -19,7 +19,7 @@ struct State {
 #[derive(Debug, Default)]
 pub(super) struct History {
     writes: u64,
-    keys: BTreeMap<Key, Vec<State>>,
+    keys: BTreeMap<Key, Vec<ObjectState>>,
 }
 
 impl History {
@@ -31,7 +31,7 @@ impl History {
     pub(super) fn begin(&mut self, key: &Key, content: Content) {
         self.keys
             .entry(key.clone())
-            .or_insert_with(|| vec![State { since: 0, content }]);
+            .or_insert_with(|| vec![ObjectState { since: 0, content }]);
     }
 
     /// Notes the state that a write made.
@@ -41,7 +41,7 @@ impl History {
         self.keys
             .entry(key.clone())
             .or_default()
-            .push(State { since, content });
+            .push(ObjectState { since, content });
     }
 
     pub(super) fn states(&self, key: &Key) -> Vec<Option<Bytes>> {
