@@ -1,5 +1,7 @@
 //! `cargo xtask layers`: the architecture as a table, and the check that every crate keeps to it.
 
+mod circles;
+mod imports;
 mod ledger;
 
 use std::collections::BTreeSet;
@@ -273,6 +275,14 @@ const NOT_IN_FORMAT: &[&str] = &[
 /// The facade with its default features, the ones without a cloud, stays below this many crates.
 const FACADE_LIMIT: usize = 96;
 
+/// Prints the circles of files in each crate.
+///
+/// # Errors
+/// If sources cannot be read.
+pub fn print_circles() -> Result<()> {
+    circles::print()
+}
+
 /// Checks every rule and reports all that are broken.
 ///
 /// # Errors
@@ -284,6 +294,7 @@ pub fn run() -> Result<()> {
     }
     broken.extend(facade_size()?);
     broken.extend(format_alone()?);
+    broken.extend(circles::check()?);
     if broken.is_empty() {
         return Ok(());
     }

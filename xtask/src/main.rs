@@ -64,8 +64,12 @@ enum Command {
         #[arg(last = true)]
         args: Vec<String>,
     },
-    /// Checks the direction of every dependency and the size of the facade.
-    Layers,
+    /// Checks the direction of every dependency, the size of the facade and the circles of files.
+    Layers {
+        /// Prints the circles of files in each crate, and checks nothing.
+        #[arg(long)]
+        circles: bool,
+    },
     /// Makes the wheel of the Python package, and checks it.
     Wheel {
         /// Builds it optimised, for systems with an old glibc; without this, it is packed from the build that the tests use.
@@ -89,7 +93,8 @@ fn main() -> ExitCode {
         Command::Check(asked) => check::run(&asked),
         Command::Codegen { check } => codegen::run(check),
         Command::Bench { args } => bench::run(&args),
-        Command::Layers => layers::run(),
+        Command::Layers { circles: true } => layers::print_circles(),
+        Command::Layers { circles: false } => layers::run(),
         Command::Wheel { release } => wheel::command(release),
         Command::Dist => dist::command(),
         Command::Fuzz { seconds } => fuzz::run(seconds),
