@@ -72,6 +72,7 @@ impl Store {
         {
             tracing::warn!(%key, %errno, "cannot note the time stamp of a deleted object");
         }
+        let _in_flight = (self.fsync != Fsync::None).then(|| self.durability.begin(path));
         if let Err(errno) = self.sys.unlink(folder.as_fd(), name) {
             let failed = error::of_key("delete", key, errno);
             match self.sys.stat_at(folder.as_fd(), name) {

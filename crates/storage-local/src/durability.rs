@@ -19,6 +19,11 @@
 //! write and `sync`: it cannot tell which of its users wrote what was lost. What fails before a flush is
 //! tried (a directory cannot be opened, say) is an ordinary error; everything stays recorded.
 //!
+//! # Writes in flight
+//! A name is there for all to see before its directory is flushed or recorded. The caller of the write may be gone by then, and
+//! another one of the same handle may find the object and call `sync`. So a write announces the directory before it takes
+//! the name, and `sync` flushes announced directories as well.
+//!
 //! # What others wrote
 //! A refused `Create` may find the very object that it was to write, left by a writer that was killed
 //! before its own `sync`. So the object under a refused `Create` is recorded as well, and so is what a
@@ -77,11 +82,32 @@ struct Pending {
     everything: bool,
 }
 
+/// A write that is about to change the entries of a directory. Dropped once it has flushed or recorded the directory.
+#[derive(Debug)]
+pub(crate) struct InFlight<'a> {
+    durability: &'a Durability,
+    folder: String,
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        let mut in_flight = lock(&self.durability.in_flight);
+        if let Some(writes) = in_flight.get_mut(&self.folder) {
+            *writes -= 1;
+            if *writes == 0 {
+                in_flight.remove(&self.folder);
+            }
+        }
+    }
+}
+
 /// The durability of what one handle wrote.
 #[derive(Debug)]
 pub(crate) struct Durability {
     held_limit: usize,
     pending: Mutex<Pending>,
+    /// Directories in which a write may have taken a name that it has not flushed or recorded yet, and how many such writes.
+    in_flight: Mutex<HashMap<String, usize>>,
     /// Held during a whole `sync`, so that a second one does not return before the first has flushed
     /// what it took.
     syncing: Mutex<()>,
@@ -99,6 +125,7 @@ impl Durability {
         Self {
             held_limit: MAX_HELD.min(open_files / 4),
             pending: Mutex::default(),
+            in_flight: Mutex::default(),
             syncing: Mutex::default(),
             failed: Mutex::default(),
             durable: Mutex::default(),
@@ -133,6 +160,16 @@ impl Durability {
             action: "flush",
             target: what.to_owned(),
             source: std::io::Error::from(errno).into(),
+        }
+    }
+
+    /// Announces a change of the entries of a directory.
+    pub(crate) fn begin(&self, folder: &str) -> InFlight<'_> {
+        let mut in_flight = lock(&self.in_flight);
+        *in_flight.entry(folder.to_owned()).or_default() += 1;
+        InFlight {
+            durability: self,
+            folder: folder.to_owned(),
         }
     }
 
@@ -299,14 +336,18 @@ impl Durability {
         Ok(())
     }
 
-    /// Makes durable all that this handle wrote.
+    /// Makes durable all that this handle wrote, names that a write has taken and not acknowledged yet included.
     pub(crate) fn sync(&self, store: &Store) -> Result<(), StorageError> {
         if store.fsync == Fsync::None {
             return Ok(());
         }
         let _one_at_a_time = lock(&self.syncing);
+        // First: a write that ends after this look is flushed here, one that ended before it has flushed or recorded its
+        // directory, or made the handle fail.
+        let in_flight: Vec<String> = lock(&self.in_flight).keys().cloned().collect();
         self.check()?;
-        let pending = std::mem::take(&mut *lock(&self.pending));
+        let mut pending = std::mem::take(&mut *lock(&self.pending));
+        pending.folders.extend(in_flight);
         let result = self.flush(store, &pending);
         if result.is_err() {
             // Either the handle takes no more writes, or nothing was tried yet and the next call will.

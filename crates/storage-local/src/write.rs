@@ -161,6 +161,7 @@ impl Store {
                 return self.refuse(order);
             }
             let written = temp.stat().map_err(fail)?;
+            let _in_flight = (self.fsync != Fsync::None).then(|| self.durability.begin(path));
             let stat = self.stamp(temp, written, current.as_ref(), lock.as_ref(), flush.file)?;
             match self.take_name(order, temp, &folder, &stat, facts.place)? {
                 Taken::Yes => {}

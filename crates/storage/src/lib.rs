@@ -129,7 +129,8 @@ pub trait Storage: fmt::Debug + fmt::Display + Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// Makes durable all that this handle has written so far. A commit calls it before it publishes.
+    /// Makes durable all that this handle has written so far, and what readers see already of writes whose callers have gone
+    /// away. A commit calls it before it publishes.
     /// Nothing to do where an acknowledged write is durable already.
     ///
     /// # Errors

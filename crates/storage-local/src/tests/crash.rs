@@ -337,6 +337,63 @@ fn e64_a_write_of_unknown_outcome_is_made_durable_as_well() {
     }
 }
 
+/// A writer goes away after its object has taken its name and before the directory is flushed. Another one of the same
+/// handle finds the object, calls `sync`, and acknowledges it.
+#[test]
+fn e64_a_name_that_a_writer_which_went_away_has_taken_is_durable_after_sync() {
+    // A replaced object flushes its directory itself; a created one leaves that to `sync`.
+    for (mode, at, stalled_at) in [
+        (None, REF, Call::Fsync),
+        (Some(PutMode::Create), "snapshots/S2", Call::Unlock),
+    ] {
+        let scenario = async move |store: LocalStorage, twin: Arc<Twin>| {
+            let (_, tip) = store
+                .try_read(&key(REF))
+                .await
+                .expect("read")
+                .expect("there");
+            // A first object makes the directory, so that only the new name is at stake.
+            store.write("snapshots/S1", "x", PutMode::Create).await;
+            store.sync().await.expect("flushed");
+            let (is_there, reached) = tokio::sync::oneshot::channel();
+            let (go_on, held) = std::sync::mpsc::channel::<()>();
+            let once = std::sync::Mutex::new(Some((is_there, held)));
+            let renamed = AtomicBool::new(false);
+            twin.hook(move |_, call| {
+                if matches!(call, Call::Rename | Call::RenameNew) {
+                    renamed.store(true, Ordering::Relaxed);
+                } else if call == stalled_at && renamed.load(Ordering::Relaxed) {
+                    let first = once.lock().expect("not poisoned").take();
+                    if let Some((is_there, held)) = first {
+                        is_there.send(()).expect("awaited");
+                        // Until the test lets go, or ends.
+                        let _ = held.recv();
+                    }
+                }
+            });
+            let mode = mode.unwrap_or(PutMode::Update(tip));
+            let writer = tokio::spawn({
+                let store = store.clone();
+                async move { store.write(at, "S2", mode).await }
+            });
+            reached.await.expect("the writer gets there");
+            writer.abort();
+            assert!(writer.await.is_err_and(|it| it.is_cancelled()));
+            assert_eq!(store.text(at).await.as_deref(), Some("S2"));
+            store.sync().await.expect("flushed");
+            twin.mark("acknowledged");
+            go_on.send(()).expect("held");
+        };
+        let recording = record(Habits::default(), Fsync::Commit, &[(REF, "S1")], scenario);
+        let law = |tree: &Tree, marks: &[&str]| match tree.get(at).map(Vec::as_slice) {
+            Some(b"S2") => Ok(()),
+            _ if !marks.contains(&"acknowledged") => Ok(()),
+            other => Err(format!("an acknowledged write is lost: {other:?}")),
+        };
+        replay(&recording, &law).expect("the law holds");
+    }
+}
+
 #[test]
 fn e64_the_replay_finds_a_store_that_does_not_flush() {
     for lazy in [Lazy::Files, Lazy::Directories] {
