@@ -2,7 +2,7 @@
 //!
 //! [`RepoObject`] reads it and remembers what it read last. [`change`] turns an [`Edit`](crate::Edit) into a change of its
 //! content. [`publish`] writes the changed object under the condition that nothing else has replaced it, after a copy of the
-//! old one to `overwritten/`; edits that wait for each other in one process share a write. [`ahead`] makes such a copy before
+//! old one to `overwritten/`; edits that wait for each other in one process, in the line of [`queue`], share a write. [`ahead`] makes such a copy before
 //! it is needed. [`pages`] follows the operations log through those copies. [`stored`] looks at all of it as it is, for those
 //! who check and mend it.
 
@@ -15,6 +15,7 @@ mod object;
 mod pages;
 mod publish;
 mod put_back;
+mod queue;
 mod receive;
 mod release;
 mod stored;

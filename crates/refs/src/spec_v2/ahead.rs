@@ -42,7 +42,8 @@ impl Ahead {
         is_first
     }
 
-    fn is_made(&self, state: &Version, name: String) {
+    /// Notes that there is a backup of a state, which no write uses.
+    pub(super) fn is_made(&self, state: &Version, name: String) {
         let mut last = self.lock();
         if let Some(backup) = last.as_mut().filter(|backup| backup.of == *state) {
             backup.name = Some(name);

@@ -13,7 +13,7 @@ use icefield_storage::{
 };
 
 use super::ahead::Ahead;
-use super::publish::Queue;
+use super::queue::Queue;
 use crate::{
     BranchName, FetchError, RefList, RefsError, SnapshotInfo, StoredConfig, TagName, TagState, Tip,
     micros_of_time,
@@ -56,6 +56,8 @@ pub(super) struct Shared {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) entropy: Arc<dyn Entropy>,
     pub(super) writer: Writer,
+    /// Most bytes of an object that is written: what is larger is not read again.
+    pub(super) most_bytes: u64,
     latest: Mutex<Option<Arc<RepoState>>>,
     pub(super) queue: Queue,
     pub(super) ahead: Ahead,
@@ -78,6 +80,7 @@ impl RepoObject {
             clock,
             entropy,
             writer,
+            most_bytes: MAX_REPO_LEN,
             latest: Mutex::default(),
             queue: Queue::default(),
             ahead: Ahead::default(),
@@ -87,6 +90,14 @@ impl RepoObject {
 
     pub(super) fn shared(&self) -> &Shared {
         &self.shared
+    }
+
+    /// Returns the handle with another limit of the bytes that it writes, before it is shared.
+    #[cfg(test)]
+    pub(super) fn with_most_bytes(mut self, most_bytes: u64) -> Self {
+        let shared = Arc::get_mut(&mut self.shared);
+        shared.expect("not shared yet").most_bytes = most_bytes;
+        self
     }
 
     /// Reads the object, and returns a handle that goes on reading this state.

@@ -7,7 +7,7 @@ use icefield_format::{RepoInfo, Update, layout};
 use icefield_storage::{Key, StorageExt};
 
 use super::object::{MAX_REPO_LEN, RepoObject, RepoState, decode};
-use super::publish::Attempt;
+use super::queue::Attempt;
 use crate::RefsError;
 
 /// One part of the log: that of `repo`, or of an earlier state of it.

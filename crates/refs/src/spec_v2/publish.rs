@@ -1,18 +1,23 @@
 //! Replacing `repo`: edits that wait for each other share a write, and each of them is told what became of it.
 //!
+//! What fails for the sake of one edit is told to that one: where a content with all of them cannot be written, a batch is halved
+//! until it can, and an edit whose earlier write cannot be looked for leaves the batch.
+//!
 //! A write whose reply was lost is looked for by the name of the backup that it made: the log of every later state has it. A
 //! write that did not land cannot land any more once `repo` has another state, so that the edit is tried again. An edit
 //! stays unknown just where the store does not answer any more.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use icefield_format::{RepoEdit, UpdateKind, layout};
-use icefield_storage::{CopyOptions, Key, PutMode, PutOutcome, StorageExt, Version};
+use icefield_format::{
+    FormatError, FormatFile, RepoEdit, RepoEditError, RepoInfo, UpdateKind, layout,
+};
+use icefield_storage::{Bytes, CopyOptions, Key, PutMode, PutOutcome, StorageExt};
 
 use super::change::{self, Change};
 use super::object::{RepoObject, RepoState, next_time};
+use super::queue::{Answer, Attempt, Batch, Waiting};
 use crate::{Edit, EditOutcome, RefsError};
 
 /// Bytes of a state that is sent again rather than copied by the server: S3 takes three requests for a copy under a condition.
@@ -27,98 +32,6 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 /// Lost replies in a row after which the store is taken at its word.
 const LOST_REPLIES: u32 = 3;
 
-type Answer = Result<EditOutcome, RefsError>;
-
-/// One write of `repo` that was asked for.
-#[derive(Clone, Debug)]
-pub(super) struct Attempt {
-    /// The name of the backup that it made, and that it gives to the entry which was the newest.
-    pub(super) backup: String,
-    /// The time of that entry.
-    pub(super) newest_before: u64,
-    /// The state that it replaces: while `repo` has it, the attempt may still land.
-    pub(super) replaced: Version,
-}
-
-/// Edits that wait for their turn.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    waiting: Mutex<Vec<Arc<Waiting>>>,
-    turn: futures::lock::Mutex<()>,
-}
-
-#[derive(Debug)]
-struct Waiting {
-    edit: Edit,
-    /// The caller is gone: an edit that is not under way is dropped.
-    is_abandoned: AtomicBool,
-    attempts: Mutex<Vec<Attempt>>,
-    answer: Mutex<Option<Answer>>,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Waiting {
-    /// Answers the caller. The first answer holds: a later failure of the same batch says nothing of an edit that has landed.
-    fn answer(&self, answer: Answer) {
-        locked(&self.answer).get_or_insert(answer);
-    }
-
-    fn is_open(&self) -> bool {
-        locked(&self.answer).is_none()
-    }
-
-    fn attempts(&self) -> Vec<Attempt> {
-        locked(&self.attempts).clone()
-    }
-
-    /// Answers with an error, unless an attempt may have landed, or still land.
-    fn fail(&self, error: RefsError) {
-        self.answer(match locked(&self.attempts).is_empty() {
-            true => Err(error),
-            false => Ok(EditOutcome::unread(layout::REPO.to_owned(), error)),
-        });
-    }
-}
-
-/// Marks an edit as abandoned when its caller drops the future.
-struct Caller(Arc<Waiting>);
-
-impl Drop for Caller {
-    fn drop(&mut self) {
-        self.0.is_abandoned.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Edits that go into one write. What has no answer when it is dropped waits again.
-struct Batch<'a> {
-    queue: &'a Queue,
-    edits: Vec<Arc<Waiting>>,
-}
-
-impl Queue {
-    fn take(&self) -> Batch<'_> {
-        let mut edits = std::mem::take(&mut *locked(&self.waiting));
-        edits.retain(|it| !it.is_abandoned.load(Ordering::Relaxed));
-        Batch { queue: self, edits }
-    }
-}
-
-impl Batch<'_> {
-    fn open(&self) -> impl Iterator<Item = &Arc<Waiting>> {
-        self.edits.iter().filter(|it| it.is_open())
-    }
-}
-
-impl Drop for Batch<'_> {
-    fn drop(&mut self) {
-        let again = self.edits.drain(..).filter(|it| it.is_open());
-        locked(&self.queue.waiting).splice(0..0, again);
-    }
-}
-
 /// The content of `repo` with some edits, and which of them are in it.
 struct Planned {
     next: Option<RepoEdit>,
@@ -128,6 +41,16 @@ struct Planned {
     /// reason.
     answers: Vec<(Arc<Waiting>, Answer)>,
     is_collection: bool,
+}
+
+/// A next state of `repo` as it is stored.
+struct Content {
+    info: RepoInfo,
+    bytes: Bytes,
+    /// The copy of the state before, which it names.
+    backup: String,
+    /// That copy is stored.
+    is_made: bool,
 }
 
 impl RepoObject {
@@ -141,38 +64,34 @@ impl RepoObject {
             _ => None,
         };
         let this = self.unpinned();
-        let queue = &this.shared().queue;
-        let own = Arc::new(Waiting {
-            edit,
-            is_abandoned: AtomicBool::new(false),
-            attempts: Mutex::default(),
-            answer: Mutex::default(),
-        });
-        locked(&queue.waiting).push(Arc::clone(&own));
-        let caller = Caller(own);
-        let _turn = queue.turn.lock().await;
-        while caller.0.is_open() {
-            let batch = queue.take();
-            this.publish(&batch, &caller.0).await;
-        }
-        let answer = locked(&caller.0.answer).take();
-        match answer.expect("BUG: the loop ends when there is an answer") {
+        let caller = this.shared().queue.join(edit);
+        let answer = loop {
+            if let Some(answer) = caller.take_answer() {
+                break answer;
+            }
+            if let Some(turn) = caller.turn().await {
+                let mut batch = turn.batch();
+                this.publish(&mut batch, &caller.own).await;
+            }
+        };
+        match answer {
             Ok(EditOutcome::Done(None)) => Ok(EditOutcome::Done(config)),
             answer => answer,
         }
     }
 
     /// Answers at least `own`. What the store does not answer is told to that one alone: the others try for themselves.
-    async fn publish(&self, batch: &Batch<'_>, own: &Waiting) {
+    async fn publish(&self, batch: &mut Batch<'_>, own: &Arc<Waiting>) {
+        batch.take_waiting();
         // What was read last is most often still so, and then spares a round. Nothing is refused by it. An edit that may have
         // landed is looked for in what `repo` is now.
         let mut held = self
             .held()
             .filter(|_| batch.open().all(|edit| edit.attempts().is_empty()));
-        let mut replies_lost = 0;
-        for tries in 0.. {
+        let (mut races_lost, mut replies_lost) = (0, 0);
+        loop {
             let is_fresh = held.is_none();
-            let (now, planned) = match self.next(held.take(), batch).await {
+            let (now, planned) = match self.next(held.take(), batch, own).await {
                 Ok(next) => next,
                 Err(error) => return own.fail(error),
             };
@@ -184,14 +103,26 @@ impl RepoObject {
                 continue;
             }
             let Some(next) = &planned.next else {
-                return planned.tell();
+                return self.tell(planned, own).await;
             };
-            if tries >= TRIES {
-                return own.fail(RefsError::RacesLost { tries });
+            if races_lost >= TRIES {
+                return own.fail(RefsError::RacesLost { tries: TRIES });
             }
-            match self.write(&now, next, &planned).await {
-                Ok(PutOutcome::Written(_)) => return self.tell_durable(planned, own).await,
-                Ok(PutOutcome::Refused) => self.pause(tries).await,
+            let content = match self.compose(&now, next, &planned) {
+                Ok(content) => content,
+                Err(_) if batch.halve(own) => {
+                    held = Some(now);
+                    continue;
+                }
+                Err(error) => return own.fail(error),
+            };
+            match self.write(&now, content, &planned).await {
+                Ok(PutOutcome::Written(_)) => return self.tell(planned, own).await,
+                Ok(PutOutcome::Refused) => {
+                    self.pause(races_lost).await;
+                    races_lost += 1;
+                    batch.take_waiting();
+                }
                 Ok(PutOutcome::Unknown(source)) => {
                     replies_lost += 1;
                     if replies_lost >= LOST_REPLIES {
@@ -204,25 +135,43 @@ impl RepoObject {
     }
 
     /// Reads the object, unless a state of it is given, and plans the edits of a batch that have not landed yet.
+    ///
+    /// # Errors
+    /// What concerns `own`.
     async fn next(
         &self,
         held: Option<Arc<RepoState>>,
-        batch: &Batch<'_>,
+        batch: &mut Batch<'_>,
+        own: &Arc<Waiting>,
     ) -> Result<(Arc<RepoState>, Planned), RefsError> {
         let now = match held {
             Some(held) => held,
             None => self.read().await?,
         };
-        for edit in batch.open() {
-            let attempts = edit.attempts();
-            if !attempts.is_empty() && self.has_landed(&now, &attempts).await? {
-                self.storage().sync().await?;
-                edit.answer(Ok(EditOutcome::Done(None)));
+        let tried: Vec<_> = batch.open().cloned().collect();
+        for edit in &tried {
+            match self.look_for(edit, &now).await {
+                Ok(()) => {}
+                Err(error) if Arc::ptr_eq(edit, own) => return Err(error),
+                Err(error) => {
+                    tracing::debug!(%error, "an edit of another caller was not looked for");
+                    batch.set_aside(edit);
+                }
             }
-            locked(&edit.attempts).retain(|it| it.replaced == now.version);
         }
         let planned = self.plan(&now, batch)?;
         Ok((now, planned))
+    }
+
+    /// Answers an edit that has landed, and forgets attempts that cannot land any more.
+    async fn look_for(&self, edit: &Waiting, now: &RepoState) -> Result<(), RefsError> {
+        let attempts = edit.attempts();
+        if !attempts.is_empty() && self.has_landed(now, &attempts).await? {
+            self.storage().sync().await?;
+            edit.answer(Ok(EditOutcome::Done(None)));
+        }
+        edit.forget_attempts_but_of(&now.version);
+        Ok(())
     }
 
     /// Applies the open edits of a batch to a state, one after the other.
@@ -265,29 +214,73 @@ impl RepoObject {
         Ok(planned)
     }
 
-    /// Copies the old object to `overwritten/` and replaces it. An error means that it was not replaced.
-    async fn write(
+    /// Makes the object that the next state is stored as.
+    ///
+    /// # Errors
+    /// What the edits make of it cannot be written, such as [`icefield_format::FormatError::TooLarge`].
+    fn compose(
         &self,
         now: &RepoState,
         next: &RepoEdit,
         planned: &Planned,
-    ) -> Result<PutOutcome, RefsError> {
+    ) -> Result<Content, RefsError> {
         let shared = self.shared();
         let made = shared.ahead.take(&now.version);
         let is_made = made.is_some();
         let backup = made.unwrap_or_else(|| self.backup_name());
+        match self.encode(next, planned, &backup) {
+            Ok((info, bytes)) => Ok(Content {
+                info,
+                bytes,
+                backup,
+                is_made,
+            }),
+            Err(error) => {
+                if is_made {
+                    shared.ahead.is_made(&now.version, backup);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn encode(
+        &self,
+        next: &RepoEdit,
+        planned: &Planned,
+        backup: &str,
+    ) -> Result<(RepoInfo, Bytes), RefsError> {
+        let shared = self.shared();
         let updates = planned.updates.iter().cloned();
         // A configuration that cannot be read keeps no edit from landing.
         let config = next.so_far().config().ok().flatten().unwrap_or_default();
         let page = usize::from(config.updates_per_page());
         let info = match planned.is_collection {
-            true => next.clone().finish_shortened(updates, &backup)?,
-            false => next.clone().finish(updates, &backup, page)?,
+            true => next.clone().finish_shortened(updates, backup)?,
+            false => next.clone().finish(updates, backup, page)?,
         };
-        let bytes = info.encode(&shared.writer);
-        let bytes = bytes.map_err(|source| RefsError::RepoEdit {
-            source: source.into(),
-        })?;
+        let (file, limit) = (FormatFile::RepoInfo, shared.most_bytes);
+        let bytes = match info.encode(&shared.writer) {
+            Ok(bytes) if bytes.len() as u64 > limit => Err(FormatError::TooLarge { file, limit }),
+            encoded => encoded,
+        };
+        Ok((info, bytes.map_err(RepoEditError::from)?))
+    }
+
+    /// Copies the old object to `overwritten/` and replaces it. An error means that it was not replaced.
+    async fn write(
+        &self,
+        now: &RepoState,
+        content: Content,
+        planned: &Planned,
+    ) -> Result<PutOutcome, RefsError> {
+        let shared = self.shared();
+        let Content {
+            info,
+            bytes,
+            backup,
+            is_made,
+        } = content;
         if !is_made && !self.copy_to(now, &backup).await? {
             return Ok(PutOutcome::Refused);
         }
@@ -299,7 +292,7 @@ impl RepoObject {
             replaced: now.version.clone(),
         };
         for edit in &planned.made {
-            locked(&edit.attempts).push(attempt.clone());
+            edit.note_attempt(attempt.clone());
         }
         let options = self.put_options(PutMode::Update(now.version.clone()));
         let put = shared
@@ -309,7 +302,7 @@ impl RepoObject {
             Ok(outcome) => outcome,
             Err(error) => {
                 for edit in &planned.made {
-                    locked(&edit.attempts).pop();
+                    edit.take_back_attempt();
                 }
                 return Err(error.into());
             }
@@ -360,19 +353,29 @@ impl RepoObject {
         Ok(true)
     }
 
-    /// Tells the edits of a write that has landed.
-    async fn tell_durable(&self, planned: Planned, own: &Waiting) {
-        if let Err(source) = self.storage().sync().await {
-            // The others find it in the log, and sync for themselves.
-            if own.is_open() {
-                own.answer(Ok(EditOutcome::Unknown(source)));
+    /// Tells the edits that a state decides, with those that a write has brought into it. What is done is made durable before.
+    async fn tell(&self, planned: Planned, own: &Waiting) {
+        let synced = match planned.has_done() {
+            true => self.storage().sync().await,
+            false => Ok(()),
+        };
+        for (edit, answer) in planned.answers {
+            match answer {
+                // Its caller looks for it, and syncs for itself.
+                Ok(EditOutcome::Done(_)) if synced.is_err() => {}
+                Ok(outcome) => edit.answer(Ok(outcome)),
+                Err(error) => edit.fail(error),
             }
-            return;
         }
-        for edit in &planned.made {
-            edit.answer(Ok(EditOutcome::Done(None)));
+        match synced {
+            Ok(()) => {
+                for edit in &planned.made {
+                    edit.answer(Ok(EditOutcome::Done(None)));
+                }
+            }
+            Err(source) if own.is_open() => own.answer(Ok(EditOutcome::Unknown(source))),
+            Err(_) => {}
         }
-        planned.tell();
     }
 
     async fn pause(&self, tries: u32) {
@@ -389,12 +392,9 @@ impl RepoObject {
 }
 
 impl Planned {
-    fn tell(self) {
-        for (edit, answer) in self.answers {
-            match answer {
-                Ok(outcome) => edit.answer(Ok(outcome)),
-                Err(error) => edit.fail(error),
-            }
-        }
+    /// Whether an edit is done.
+    fn has_done(&self) -> bool {
+        let is_done = |answer: &Answer| matches!(answer, Ok(EditOutcome::Done(_)));
+        !self.made.is_empty() || self.answers.iter().any(|(_, answer)| is_done(answer))
     }
 }
