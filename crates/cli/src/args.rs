@@ -1,6 +1,7 @@
 //! What can be asked, and how.
 
 mod amend;
+mod combined;
 mod config;
 mod copies;
 mod du;
@@ -24,6 +25,7 @@ use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, SourceL
 use crate::failure::chain;
 
 pub(crate) use amend::Amend;
+pub(crate) use combined::Combined;
 pub(crate) use config::{Config, ConfigGet, ConfigSet, ConfigUnset};
 pub(crate) use copies::{Bundle, Copy, Downgrade, Part, Unbundle};
 pub(crate) use du::{By, Du};
@@ -318,6 +320,8 @@ pub(crate) struct Import {
     /// Units of the time along that dimension, as `seconds since 2000-01-01`; without, those of the first source.
     #[arg(long, value_name = "UNITS", requires = "Behind")]
     pub(crate) time_units: Option<String>,
+    #[command(flatten)]
+    pub(crate) combined: Combined,
     #[command(flatten)]
     pub(crate) laid: Laid,
     /// Print what would be done, and do nothing.

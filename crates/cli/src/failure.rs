@@ -319,7 +319,14 @@ fn plan_hint(error: &PlanError) -> Option<&'static str> {
         }
         PlanError::GroupDiffers { .. } => Some("import below another --group"),
         PlanError::NotInTarget { .. } => {
-            Some("import it by itself first, without --append or --concat")
+            Some("fill it where it is missing, with --missing fill, or import it by itself first")
+        }
+        PlanError::ArrayDiffers { difference, .. }
+            if difference.member.starts_with("attributes") =>
+        {
+            Some(
+                "--attributes first keeps those that come first, --attributes drop-conflicts leaves out those that differ",
+            )
         }
         _ => None,
     }

@@ -55,6 +55,14 @@ pub enum TimeError {
         /// Why.
         problem: &'static str,
     },
+    /// The numbers are packed, and are no counts of units as they are stored.
+    #[error(
+        "its times have the attribute {attribute}, and packed times are not counted from another moment: have the files written without it"
+    )]
+    Packed {
+        /// The attribute.
+        attribute: &'static str,
+    },
     /// The type of the numbers is none that is converted.
     #[error("its data type {data_type} holds no numbers that can be converted")]
     DataType {

@@ -7,7 +7,7 @@ mod error;
 use std::collections::BTreeMap;
 
 pub use self::compression::Compression;
-pub(crate) use self::document::{Described, applied, check_names};
+pub(crate) use self::document::{Described, applied, check_names, of_another_type};
 pub use self::error::LayoutError;
 
 /// A length of chunks along one dimension.

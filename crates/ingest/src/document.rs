@@ -10,9 +10,12 @@ use bytes::Bytes;
 use icefield_core::{ChunkKeyEncoding, NodeMetadata};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 pub use compare::Difference;
-pub(crate) use compare::{Likeness, group_difference, is_plain_group, likeness};
+pub(crate) use compare::{
+    Likeness, OF_THE_WINDOW, difference_of, group_difference, is_plain_group, likeness,
+};
 
 /// The document of a group that only its children implied, in the bytes that zarr-python gives such a group.
 pub(crate) const PLAIN_GROUP: &str =
@@ -170,6 +173,20 @@ pub(crate) fn with_members(
     Ok(document)
 }
 
+/// Returns the document of a node with other attributes.
+pub(crate) fn with_attributes(
+    document: &Bytes,
+    attributes: &Map<String, Value>,
+) -> Result<Bytes, serde_json::Error> {
+    let text = serde_json::to_string(attributes)?;
+    if Members::of(document)?.position("attributes").is_some() {
+        return with_members(document, &[("attributes", text)]);
+    }
+    let mut members: Map<String, Value> = serde_json::from_slice(document)?;
+    members.insert("attributes".to_owned(), Value::Object(attributes.clone()));
+    Ok(serde_json::to_vec(&members)?.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,6 +240,25 @@ mod tests {
         assert_eq!(stored_text(&null), null);
         let escaped = format!("{{{body}, \"consolidated\\u005fmetadata\": {{}}}}");
         assert_eq!(stored_text(&escaped), format!("{{{body}}}"));
+    }
+
+    #[test]
+    fn attributes_change_and_nothing_else() {
+        let attributes = Map::from_iter([("a".to_owned(), 1.into())]);
+        for (document, expected) in [
+            (
+                r#"{ "attributes" : {"b":2}, "shape": [ 1 ]}"#,
+                r#"{ "attributes" : {"a":1}, "shape": [ 1 ]}"#,
+            ),
+            (
+                r#"{ "shape": [ 1 ]}"#,
+                r#"{"shape":[1],"attributes":{"a":1}}"#,
+            ),
+        ] {
+            let document = Bytes::copy_from_slice(document.as_bytes());
+            let found = with_attributes(&document, &attributes).expect("edits");
+            assert_eq!(found, expected.as_bytes());
+        }
     }
 
     #[test]

@@ -392,8 +392,41 @@ pub enum PlanError {
         /// Why.
         reason: String,
     },
+    /// An array would have to be filled, and nothing in it reads as missing.
+    #[error("{path} is not in {name}, and cannot be filled there: {reason}")]
+    NotFilled {
+        /// The array.
+        path: NodePath,
+        /// What lacks it.
+        name: String,
+        /// Why not.
+        reason: String,
+    },
+    /// What is there keeps how it stores numbers.
+    #[error(
+        "an append keeps how numbers are stored in what is there: decoded numbers are stored by an import of new arrays"
+    )]
+    UnpackedAppend,
+    /// No number is that close to another one.
+    #[error("numbers cannot be within {tolerance} of others: a tolerance is a number from 0 on")]
+    Tolerance {
+        /// What was asked for.
+        tolerance: f64,
+    },
+    /// Attributes that must be equal are not.
+    #[error(
+        "the attributes of {path} must be equal, and {difference}; have those of the first kept, with --attributes first, or those that differ left out, with --attributes drop-conflicts"
+    )]
+    AttributesDiffer {
+        /// The array or group.
+        path: NodePath,
+        /// Where they part.
+        difference: Difference,
+    },
     /// The source lacks an array.
-    #[error("{path} is not in the source: an append needs every array that exists below the group")]
+    #[error(
+        "{path} is not in the source: an append needs every array that exists below the group; what is missing is filled with --missing fill"
+    )]
     NotInSource {
         /// The array.
         path: NodePath,

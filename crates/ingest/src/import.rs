@@ -1,10 +1,14 @@
 //! Imports: stage what a source holds in a session, then commit once.
 
 mod arrange;
+mod attributes;
 mod choices;
 mod containers;
+mod converted;
+mod encodings;
 mod labels;
 mod layout;
+mod missing;
 mod outline;
 mod prepare;
 mod rearrange;
@@ -22,7 +26,9 @@ use icefield_core::{
     BranchName, CommitError, CommitOutcome, Interrupt, NodePath, Repository, Session, WriteMode,
 };
 
-pub use self::choices::{Gap, Order, Overlap};
+pub use self::choices::{
+    Attributes, DifferingAttribute, Encoding, Gap, Lacking, Missing, Order, Overlap, Rounded,
+};
 pub use self::outline::{ImportPlan, PlannedArray, PlannedSource};
 pub use self::selection::Selection;
 use crate::plan::{self, Existing, Transfer};
@@ -57,8 +63,16 @@ pub struct ImportReport {
     pub compared_chunks: u64,
     /// Arrays of which some source had its times in other units, by their paths in the sources.
     pub converted_arrays: Vec<NodePath>,
+    /// Arrays of which some source stored its numbers otherwise, by their paths in the sources.
+    pub reencoded_arrays: Vec<NodePath>,
+    /// Arrays of which numbers were rounded for that; see [`Encoding::Within`].
+    pub rounded_arrays: Vec<Rounded>,
     /// Steps between sources that are longer than is usual.
     pub gaps: Vec<Gap>,
+    /// Arrays that sources lack; see [`Import::missing`].
+    pub lacking: Vec<Lacking>,
+    /// Attributes that sources have otherwise than those before them; see [`Import::attributes`].
+    pub attributes: Vec<DifferingAttribute>,
     /// What lay in the source and belongs to no node.
     pub ignored: Ignored,
     /// Warnings of the sources.
@@ -83,11 +97,12 @@ pub struct Imported {
 /// - Documents are kept byte for byte, but for the chunk key encoding, which becomes `default` with `/`,
 ///   and the consolidated metadata of groups, which is dropped.
 /// - With [`Import::append`], arrays that have the dimension grow along it, and only their shape changes. All
-///   others must be equal, elements included. Arrays missing on either side are refused.
+///   others must be equal, elements included. Arrays missing on either side are refused, or filled ([`Import::missing`]).
 /// - Chunks go in as they are where they become chunks of the array. Those at seams, where something is put behind a chunk
 ///   that is not full, are put together of elements; so are all of a source with another chunk grid or other codecs.
 /// - Times in other units, or in another calendar with the same dates, are converted to those that they are put behind. A
 ///   value that these do not have is refused.
+/// - Numbers that are packed otherwise, or of another type, are stored as those that they are put behind ([`Import::encoding`]).
 #[must_use = "nothing is imported before it is run"]
 pub struct Import {
     /// At least one.
@@ -103,6 +118,10 @@ pub struct Import {
     order: Order,
     overlap: Overlap,
     time_units: Option<String>,
+    encoding: Encoding,
+    missing: Missing,
+    /// Nothing: of arrays, they must be equal; of groups, those of the first stay.
+    attributes: Option<Attributes>,
     /// Whether chunks are referred to where they lie, and the arrays of the source that are copied all the same.
     refers: Option<BTreeSet<NodePath>>,
     layout: ChunkLayout,
@@ -123,6 +142,9 @@ impl fmt::Debug for Import {
             .field("order", &self.order)
             .field("overlap", &self.overlap)
             .field("time_units", &self.time_units)
+            .field("encoding", &self.encoding)
+            .field("missing", &self.missing)
+            .field("attributes", &self.attributes)
             .field("refers", &self.refers)
             .field("layout", &self.layout)
             .field("limits", &self.limits)
@@ -144,6 +166,9 @@ impl Import {
             order: Order::Given,
             overlap: Overlap::Refuse,
             time_units: None,
+            encoding: Encoding::Exact,
+            missing: Missing::Refuse,
+            attributes: None,
             refers: None,
             layout: ChunkLayout::kept(),
             limits: Limits::default(),
@@ -213,6 +238,25 @@ impl Import {
     /// `seconds since 2000-01-01`. Its type stays if it has all values, else it becomes `int64`, else `float64`.
     pub fn time_units(mut self, units: impl Into<String>) -> Self {
         self.time_units = Some(units.into());
+        self
+    }
+
+    /// Sets what becomes of numbers that are stored otherwise from source to source.
+    pub fn encoding(mut self, encoding: Encoding) -> Self {
+        self.encoding = encoding;
+        self
+    }
+
+    /// Sets what becomes of arrays that some sources lack.
+    pub fn missing(mut self, missing: Missing) -> Self {
+        self.missing = missing;
+        self
+    }
+
+    /// Sets what becomes of attributes that differ. Otherwise those of arrays must be equal, and of groups those of the first
+    /// source stay, or those that are there ([`ImportReport::kept_groups`]).
+    pub fn attributes(mut self, attributes: Attributes) -> Self {
+        self.attributes = Some(attributes);
         self
     }
 
@@ -311,6 +355,8 @@ impl Import {
         }
         let mut report = std::mem::take(&mut prepared.report);
         report.gaps = std::mem::take(&mut prepared.places.gaps);
+        report.lacking = std::mem::take(&mut prepared.completed.lacking);
+        report.attributes = std::mem::take(&mut prepared.combined.differing);
         for (number, one) in prepared.opened.iter().enumerate() {
             let moved = self.move_all(session, &one.source, prepared.transfers_of(number));
             let (copied, referred) = moved
@@ -327,6 +373,11 @@ impl Import {
                     report.converted_arrays.push(path.clone());
                 }
             }
+            for path in one.reencoded.keys() {
+                if !report.reencoded_arrays.contains(path) {
+                    report.reencoded_arrays.push(path.clone());
+                }
+            }
         }
         let assembled = assemble::run(session, seams, self.limits, &*self.progress).await?;
         report.chunks += assembled.chunks;
@@ -338,6 +389,7 @@ impl Import {
         let compared = assemble::run(session, compared, self.limits, &*self.progress).await?;
         report.compared_chunks += compared.compared;
         report.ignored.merge(compared.ignored);
+        report.rounded_arrays = prepared.encoded.rounded();
         Ok(report)
     }
 
@@ -415,6 +467,10 @@ impl Import {
                 documents.insert(path, document);
             }
         }
-        Ok(Existing { kinds, documents })
+        Ok(Existing {
+            kinds,
+            documents,
+            ..Existing::default()
+        })
     }
 }

@@ -61,6 +61,8 @@ mod names;
 #[cfg(feature = "codecs")]
 mod netcdf;
 mod netcdf3;
+mod numbers;
+mod packing;
 mod plan;
 mod progress;
 mod rechunk;
@@ -94,8 +96,8 @@ pub use icefield_zarr_fs::{StorageTree, TreeError, TreeKey, TreePrefix, ZipLayou
 pub use icefield_zarr_store::{ChunkCodec, Elements};
 pub use ignored::Ignored;
 pub use import::{
-    Gap, Import, ImportPlan, ImportReport, Imported, Order, Overlap, PlannedArray, PlannedSource,
-    Selection,
+    Attributes, DifferingAttribute, Encoding, Gap, Import, ImportPlan, ImportReport, Imported,
+    Lacking, Missing, Order, Overlap, PlannedArray, PlannedSource, Rounded, Selection,
 };
 pub use kerchunk::{OpenUrl, is_kerchunk_parquet, read_kerchunk, read_kerchunk_parquet};
 pub use limits::Limits;
@@ -103,11 +105,14 @@ pub use materialize::{Materialize, MaterializeReport};
 #[cfg(feature = "codecs")]
 pub use netcdf::{NetcdfError, VariableReader, archive_of_cdl, dataset_of};
 pub use netcdf3::read_netcdf3;
+#[cfg(feature = "codecs")]
+pub use numbers::Number;
+pub use packing::PackingError;
 pub use progress::Progress;
 pub use rechunk::{ArrayLayout, Rechunk, RechunkPlan, RechunkReport};
 pub use source::{ChunkEntry, Hierarchy, References, Source, SourceNode, Unsupported};
 #[cfg(feature = "codecs")]
-pub use statistics::{ArrayStatistics, Histogram, Number, StatisticsError, Summary, statistics};
+pub use statistics::{ArrayStatistics, Histogram, StatisticsError, Summary, statistics};
 pub use zarr_tree::{read_zarr, read_zip};
 
 #[cfg(doctest)]

@@ -13,10 +13,14 @@ use bytes::Bytes;
 use icefield_core::{ArrayMetadata, NodeKind, NodeMetadata, NodePath};
 
 use crate::document::PLAIN_GROUP;
+use crate::names::DOCUMENT;
 use crate::{Difference, Hierarchy, ImportError, PlanError, SourceNode};
 
 pub(crate) use append::append;
 pub(crate) use create::create;
+
+/// What messages call what sources are put behind.
+pub(crate) const REPOSITORY: &str = "the repository";
 
 /// What the repository has where the import goes.
 #[derive(Debug, Default)]
@@ -25,6 +29,10 @@ pub(crate) struct Existing {
     pub(crate) kinds: BTreeMap<NodePath, NodeKind>,
     /// The documents of those that the source has too.
     pub(crate) documents: BTreeMap<NodePath, Bytes>,
+    /// Arrays that a source may lack.
+    pub(crate) optional: BTreeSet<NodePath>,
+    /// Whether a source may have arrays that are not there.
+    pub(crate) takes_new: bool,
 }
 
 impl Existing {
@@ -37,6 +45,16 @@ impl Existing {
         };
         self.kinds.insert(path.clone(), kind);
         self.documents.insert(path.clone(), document.clone());
+    }
+
+    /// Returns how long the arrays are along a dimension that lie in the group of `near`, or others if none of those has it.
+    fn length_along(&self, dimension: &str, near: &NodePath) -> Option<u64> {
+        let lengths = self.documents.iter().filter_map(|(path, document)| {
+            let metadata = NodeMetadata::parse(document).ok()?;
+            let length = length_of(metadata.array()?, dimension)?;
+            Some((path.parent() != near.parent(), length))
+        });
+        lengths.min_by_key(|(is_far, _)| *is_far).map(|(_, it)| it)
     }
 
     /// Leaves only these arrays, and all groups.
@@ -209,6 +227,13 @@ pub(crate) fn coordinate<'a>(path: &NodePath, array: &'a ArrayMetadata) -> Optio
     (own == Some(name)).then_some(name)
 }
 
+/// Returns the length of an array along a dimension.
+pub(crate) fn length_of(array: &ArrayMetadata, dimension: &str) -> Option<u64> {
+    let mut names = array.dimension_names.as_deref()?.iter();
+    let axis = names.position(|name| name.as_deref() == Some(dimension))?;
+    array.shape.get(axis).copied()
+}
+
 /// Everything that an import will do.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Plan {
@@ -228,6 +253,22 @@ impl Plan {
     fn new_group(&mut self, path: NodePath, document: Bytes) {
         self.new_groups += 1;
         self.documents.insert(path, document);
+    }
+
+    /// Says why elements are put together or compared that were encoded otherwise in the source, by their paths there.
+    pub(crate) fn explain(&mut self, differences: &BTreeMap<NodePath, Difference>) {
+        for growth in &mut self.growths {
+            if let Some(difference) = differences.get(&growth.from) {
+                growth.recoded = Some(difference.clone());
+            }
+        }
+        for transfer in &mut self.transfers {
+            if let (Action::CompareElements(of), Some(difference)) =
+                (&mut transfer.action, differences.get(&transfer.from))
+            {
+                *of = difference.clone();
+            }
+        }
     }
 
     /// Adds the groups that are implied by the nodes of the plan and exist nowhere.
@@ -281,6 +322,14 @@ fn check_above(path: &NodePath, existing: &Existing) -> Result<(), PlanError> {
             array,
         }),
         None => Ok(()),
+    }
+}
+
+/// Fails if a node would have the name of the documents of Zarr.
+fn check_name(path: &NodePath) -> Result<(), PlanError> {
+    match path.segments().any(|name| name == DOCUMENT) {
+        true => Err(PlanError::NameOfDocument { path: path.clone() }),
+        false => Ok(()),
     }
 }
 

@@ -3,21 +3,19 @@
 //! The array is read once, in parts, so that memory does not grow with its size.
 
 mod histogram;
-mod numbers;
 mod summary;
 
 use icefield_core::{NodePath, Session};
 
 use crate::netcdf::{ElementReader, NetcdfError, document_of};
+use crate::numbers::NumberDecoder;
 use crate::progress::most_chunks;
 use crate::regions::Region;
 use crate::{Elements, Progress};
 
 pub use histogram::Histogram;
-pub use numbers::Number;
 pub use summary::Summary;
 
-use numbers::NumberDecoder;
 use summary::Accumulator;
 
 /// Most summaries of one array: the longest dimension that `by` takes.

@@ -9,6 +9,7 @@ use icefield::ingest::{self, ImportReport, Order, Overlap};
 use icefield::{Error, Purpose, SnapshotId, SourceLocation, VirtualAccess};
 use serde::Serialize;
 
+mod combined;
 mod plan;
 
 use super::{Context, alpha};
@@ -37,7 +38,11 @@ struct Imported {
     compared_chunks: u64,
     assembled_chunks: u64,
     converted_arrays: Vec<String>,
+    reencoded_arrays: Vec<String>,
+    rounded_arrays: Vec<combined::Rounded>,
     gaps: Vec<plan::Gap>,
+    lacking: Vec<combined::Lacking>,
+    attributes: Vec<combined::Attribute>,
     ignored: Ignored,
     warnings: Vec<String>,
     omitted: Vec<plan::Omitted>,
@@ -111,6 +116,7 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
     if let Some(units) = &args.time_units {
         import = import.time_units(units);
     }
+    import = args.combined.tell(import);
     if args.r#virtual {
         import = import.by_reference(args.copy.iter().cloned());
     }
@@ -240,7 +246,19 @@ fn facts(
         compared_chunks: report.compared_chunks,
         assembled_chunks: report.assembled_chunks,
         converted_arrays: paths(report.converted_arrays),
+        reencoded_arrays: paths(report.reencoded_arrays),
+        rounded_arrays: report
+            .rounded_arrays
+            .iter()
+            .map(combined::Rounded::new)
+            .collect(),
         gaps: report.gaps.iter().map(plan::Gap::new).collect(),
+        lacking: report.lacking.iter().map(combined::Lacking::new).collect(),
+        attributes: report
+            .attributes
+            .iter()
+            .map(combined::Attribute::new)
+            .collect(),
         ignored: Ignored {
             count: report.ignored.count(),
             examples: report.ignored.examples().to_vec(),
@@ -291,15 +309,18 @@ fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
         printable(&facts.branch),
         parts.join(", ")
     )?;
-    if !facts.converted_arrays.is_empty() {
-        let arrays: Vec<_> = facts
-            .converted_arrays
-            .iter()
-            .map(|it| printable(it))
-            .collect();
-        writeln!(out, "converted the times of {}", arrays.join(", "))?;
+    for (what, arrays) in [
+        ("converted the times of", &facts.converted_arrays),
+        ("stored otherwise the numbers of", &facts.reencoded_arrays),
+    ] {
+        if !arrays.is_empty() {
+            let arrays: Vec<_> = arrays.iter().map(|it| printable(it)).collect();
+            writeln!(out, "{what} {}", arrays.join(", "))?;
+        }
     }
+    combined::rounded(&facts.rounded_arrays, out)?;
     plan::gaps(&facts.gaps, out)?;
+    combined::print(&facts.lacking, &facts.attributes, out)?;
     plan::omitted(&facts.omitted, out)?;
     for path in &facts.kept_groups {
         writeln!(

@@ -120,6 +120,44 @@ fn name(codec: &Value) -> &str {
     name.unwrap_or_default()
 }
 
+/// Returns the document of an array of numbers with another type of so many bytes. Codecs that were set for the type it had are
+/// set for this one, and filters of elements are left out; its fill value and attributes stay.
+pub(crate) fn of_another_type(document: &Value, (data_type, bytes): (&str, usize)) -> Value {
+    let mut changed = document.clone();
+    changed["data_type"] = data_type.into();
+    if let Ok(mut described) = Described::of(document) {
+        described.codecs = fitted(&described.codecs, bytes);
+        changed["codecs"] = described.all_codecs();
+    }
+    changed
+}
+
+fn fitted(codecs: &[Value], bytes: usize) -> Vec<Value> {
+    let little = || json!({ "name": "bytes", "configuration": { "endian": "little" } });
+    let mut of_bytes = false;
+    let fitted = codecs.iter().filter_map(|codec| {
+        let makes_bytes = MAKE_BYTES.contains(&name(codec));
+        let is_before = !of_bytes;
+        of_bytes |= makes_bytes;
+        let has_order = codec.pointer("/configuration/endian").is_some();
+        match (makes_bytes, is_before) {
+            (true, _) if has_order => Some(codec.clone()),
+            (true, _) => Some(little()),
+            (false, true) => (name(codec) == "transpose").then(|| codec.clone()),
+            (false, false) => {
+                let mut codec = codec.clone();
+                for size in ["/configuration/elementsize", "/configuration/typesize"] {
+                    if let Some(size) = codec.pointer_mut(size) {
+                        *size = bytes.into();
+                    }
+                }
+                Some(codec)
+            }
+        }
+    });
+    fitted.collect()
+}
+
 /// Returns the document of an array with the layout; `None` if that is the one it has. Of dimensions the array lacks, nothing is
 /// said here.
 ///

@@ -21,7 +21,7 @@ const ORDER: [&str; 7] = [
 ];
 
 /// Attributes that say where the window of an array is: the repository's own, which a source that comes in need not know.
-const OF_THE_WINDOW: [&str; 3] = [ORIGIN, "masked_elements", "window_start"];
+pub(crate) const OF_THE_WINDOW: [&str; 3] = [ORIGIN, "masked_elements", "window_start"];
 
 /// The first member in which two documents differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,6 +190,12 @@ fn values(member: &str, existing: Option<&Value>, source: Option<&Value>) -> Opt
             source: source.map(shown),
         }),
     }
+}
+
+/// Returns in what two values of a member differ; `null` is none.
+pub(crate) fn difference_of(member: &str, existing: &Value, source: &Value) -> Option<Difference> {
+    let there = |value| Some(value).filter(|it: &&Value| !it.is_null());
+    values(member, there(existing), there(source))
 }
 
 fn shown(value: &Value) -> String {

@@ -6,13 +6,19 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use icefield_core::{NodePath, Session};
-use serde_json::Value;
+use icefield_core::{MetadataError, NodePath, Session};
+use serde_json::{Map, Value};
 
 use super::labels::{self, Label, Line, Tail, float, follow, ordered};
-use super::times::{self, Documents};
+use super::times::{self, Documents, MAX_DOCUMENT};
 use crate::cf::{Conversion, Number, NumberType, TimeError, TimeUnits, moment};
-use crate::{Gap, Hierarchy, ImportError, Order, Overlap, Source, SourceError};
+use crate::chunk_layout::of_another_type;
+use crate::document::with_attributes;
+use crate::numbers::NumberDecoder;
+use crate::plan::document_error;
+use crate::{
+    Difference, Gap, Hierarchy, ImportError, Order, Overlap, Source, SourceError, SourceNode,
+};
 
 /// A step between two sources is a gap if it is longer than so many times what is usual.
 const GAP: f64 = 1.5;
@@ -24,6 +30,8 @@ pub(super) struct Opened {
     pub(super) hierarchy: Hierarchy,
     /// Arrays whose times are converted.
     pub(super) converted: Vec<NodePath>,
+    /// Arrays whose numbers are stored otherwise, and the first thing in which they are.
+    pub(super) reencoded: BTreeMap<NodePath, Difference>,
     /// What is kept along the dimension, and of how many elements; `None` for all.
     pub(super) kept: Option<(Range<u64>, u64)>,
 }
@@ -35,6 +43,24 @@ impl Opened {
         labels
             .filter(|it| it.is_coordinate)
             .min_by_key(|it| it.path.as_str().matches('/').count())
+    }
+
+    /// Gives a node other attributes.
+    pub(super) fn set_attributes(
+        &mut self,
+        path: &NodePath,
+        attributes: &Map<String, Value>,
+    ) -> Result<(), ImportError> {
+        let Some(node) = self.hierarchy.nodes.get_mut(path) else {
+            return Ok(());
+        };
+        let document = with_attributes(node.document(), attributes);
+        let document = document.map_err(document_error(path))?;
+        let refused = |error: MetadataError| {
+            SourceError::variable(&self.source.to_string(), path, error.to_string())
+        };
+        *node = SourceNode::parse(document, MAX_DOCUMENT).map_err(refused)?;
+        Ok(())
     }
 
     async fn values(&self, path: &NodePath) -> Result<Option<Vec<Number>>, ImportError> {
@@ -73,12 +99,16 @@ pub(super) async fn order(
         let values = one.values(&label.path).await?;
         let values = values
             .ok_or_else(|| refused(format!("its coordinate {} cannot be decoded", label.path)))?;
+        let documents = times::documents(&one.hierarchy);
+        let units = times::units(&documents, &label.path).and_then(Result::ok);
+        let values = match &units {
+            Some(_) => values,
+            None => unpacked(documents.get(&label.path), &values),
+        };
         let line = Line::new(&values);
         if let Tail::Run(_, other) = line.tail {
             way = other;
         }
-        let units = times::units(&times::documents(&one.hierarchy), &label.path);
-        let units = units.and_then(Result::ok);
         let key = line.first.and_then(|first| match &units {
             Some(units) => moment(first, units),
             None => ordered(first),
@@ -91,6 +121,16 @@ pub(super) async fn order(
     });
     opened.extend(keyed.into_iter().map(|(_, one)| one));
     Ok(())
+}
+
+/// Returns numbers as readers decode them, of whatever type, so that those of sources compare.
+fn unpacked(document: Option<&Value>, values: &[Number]) -> Vec<Number> {
+    let decoder = document.and_then(|it| NumberDecoder::new(it).ok());
+    let (scale, offset) = decoder.map_or((None, None), |it| it.packing());
+    let decoded = values
+        .iter()
+        .map(|it| float(*it) * scale.unwrap_or(1.0) + offset.unwrap_or(0.0));
+    decoded.map(Number::Float).collect()
 }
 
 /// Returns the documents of the first source with other units of its coordinate and of the bounds of that. The type of the
@@ -188,21 +228,12 @@ fn sibling(path: &NodePath, name: &str) -> Option<NodePath> {
 
 /// Gives a document of numbers another type.
 fn retype(document: &mut Value, data_type: &str) {
-    document["data_type"] = data_type.into();
+    let bytes = NumberType::of(&Value::from(data_type)).map_or(8, NumberType::bytes);
+    *document = of_another_type(document, (data_type, bytes));
     let is_float = data_type.starts_with("float");
     let fill = &mut document["fill_value"];
     if !is_float && !fill.is_i64() && !fill.is_u64() {
         *fill = 0.into();
-    }
-    let bytes = NumberType::of(&Value::from(data_type)).map_or(8, NumberType::bytes);
-    for codec in document["codecs"].as_array_mut().into_iter().flatten() {
-        if let Some(size) = codec.pointer_mut("/configuration/elementsize") {
-            *size = bytes.into();
-        }
-        if *codec == "bytes" || codec["name"] == "bytes" && codec.get("configuration").is_none() {
-            *codec =
-                serde_json::json!({ "name": "bytes", "configuration": { "endian": "little" } });
-        }
     }
     if let Some(Value::Object(attributes)) = document.get_mut("attributes")
         && !is_float

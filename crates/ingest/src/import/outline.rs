@@ -3,9 +3,9 @@
 use futures::TryStreamExt;
 use icefield_core::{ArrayMetadata, BranchName, NodeMetadata, NodePath, Repository};
 
-use super::Import;
 use super::layout::Grown;
 use super::prepare::Prepared;
+use super::{DifferingAttribute, Import, Lacking};
 use crate::assemble::Assembly;
 use crate::chunk_layout::Described;
 use crate::plan::{Action, Transfer};
@@ -30,6 +30,10 @@ pub struct ImportPlan {
     pub kept_groups: Vec<NodePath>,
     /// Steps between sources that are longer than is usual.
     pub gaps: Vec<Gap>,
+    /// Arrays that sources lack; see [`Import::missing`].
+    pub lacking: Vec<Lacking>,
+    /// Attributes that sources have otherwise than those before them; see [`Import::attributes`].
+    pub attributes: Vec<DifferingAttribute>,
     /// Warnings of the sources.
     pub warnings: Vec<String>,
     /// Nodes that would be left out because Zarr has no words for them.
@@ -48,6 +52,8 @@ pub struct PlannedSource {
     pub left_out: u64,
     /// Arrays whose times would be converted to the units of the result.
     pub converted: Vec<NodePath>,
+    /// Arrays whose numbers it stores otherwise than the result would.
+    pub reencoded: Vec<NodePath>,
 }
 
 /// What an import would do with the chunks of an array.
@@ -174,6 +180,7 @@ impl Import {
                 .as_ref()
                 .map_or(0, |(kept, of)| of - (kept.end - kept.start)),
             converted: one.converted.clone(),
+            reencoded: one.reencoded.keys().cloned().collect(),
         });
         Ok(ImportPlan {
             dimension: Some(self.dimension().to_owned()).filter(|it| !it.is_empty()),
@@ -182,6 +189,8 @@ impl Import {
             new_groups: prepared.report.new_groups,
             kept_groups: prepared.report.kept_groups.clone(),
             gaps: prepared.places.gaps.clone(),
+            lacking: prepared.completed.lacking.clone(),
+            attributes: prepared.combined.differing.clone(),
             warnings: prepared.report.warnings.clone(),
             omitted: prepared.report.omitted.clone(),
         })

@@ -1,6 +1,7 @@
 //! What an import will do, found out before anything is written: sources in order, their documents, the layout of arrays
 //! that grow.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -8,8 +9,12 @@ use bytes::Bytes;
 use icefield_core::{NodeMetadata, NodePath, Session};
 
 use super::arrange::{self, Opened, Places};
+use super::attributes::Combined;
+use super::encodings::Encoded;
 use super::layout::{Grown, Layout, Part};
-use super::{Import, ImportReport, seams, selection, times};
+use super::missing::Completed;
+use super::rearrange::stored_as;
+use super::{Encoding, Import, ImportReport, Missing, seams, selection, times};
 use crate::assemble::{Assembly, Sink};
 use crate::plan::{self, Action, Along, Existing, Growth, Plan, Transfer, document_error};
 use crate::{ImportError, LayoutError, Limits, PlanError, Source, SourceError};
@@ -25,6 +30,9 @@ pub(super) struct Prepared {
     /// The chunks of arrays that do not grow, by source.
     pub(super) transfers: Vec<(usize, Transfer)>,
     pub(super) grown: Vec<(Grown, Layout)>,
+    pub(super) completed: Completed,
+    pub(super) encoded: Encoded,
+    pub(super) combined: Combined,
     pub(super) report: ImportReport,
 }
 
@@ -51,13 +59,16 @@ impl Import {
             unnamed.retain(|(path, _)| !selection::has(&hierarchy, path));
             let named = self.selection.named_anew(Arc::clone(source), hierarchy);
             let (source, hierarchy) = named.map_err(|error| self.about(source, error.into()))?;
-            self.check_copied(&*source, &hierarchy.nodes)?;
+            if self.missing == Missing::Refuse {
+                self.check_copied(&*source, &hierarchy.nodes)?;
+            }
             prepared.report.warnings.extend(hierarchy.warnings.clone());
             prepared.report.ignored.merge(hierarchy.ignored.clone());
             prepared.opened.push(Opened {
                 source,
                 hierarchy,
                 converted: Vec::new(),
+                reencoded: BTreeMap::new(),
                 kept: None,
             });
         }
@@ -65,21 +76,33 @@ impl Import {
             let path = (*path).clone();
             return Err(PlanError::NotInSources { path, wish }.into());
         }
+        if let Encoding::Within(tolerance) = self.encoding
+            && !(tolerance >= 0.0 && tolerance.is_finite())
+        {
+            return Err(PlanError::Tolerance { tolerance }.into());
+        }
         if self.append.is_some() && !self.layout.is_kept() {
             return Err(PlanError::from(LayoutError::Append).into());
         }
         let dimension = self.append.as_deref().or(self.concat.as_deref());
         if let Some(dimension) = dimension {
             self.arrange(session, dimension, &mut prepared).await?;
+        } else if self.encoding == Encoding::Unpacked {
+            let none = times::Documents::new();
+            prepared.encoded = self.encode(&mut prepared.opened, none).await?;
+        }
+        if let (Missing::Fill, Some(one)) = (self.missing, prepared.opened.first()) {
+            let all = prepared.opened.iter().flat_map(|it| &it.hierarchy.nodes);
+            self.check_copied(&*one.source, &all.collect())?;
         }
         self.plan_all(session, dimension, &mut prepared)?;
         Ok(prepared)
     }
 
-    fn check_copied<T>(
+    fn check_copied<P: Borrow<NodePath> + Ord, T>(
         &self,
         source: &dyn Source,
-        nodes: &BTreeMap<NodePath, T>,
+        nodes: &BTreeMap<P, T>,
     ) -> Result<(), SourceError> {
         for copied in self.refers.iter().flatten() {
             if !nodes.contains_key(copied) {
@@ -98,6 +121,7 @@ impl Import {
         prepared: &mut Prepared,
     ) -> Result<(), ImportError> {
         arrange::order(&mut prepared.opened, dimension, self.order).await?;
+        prepared.completed = self.complete(session, dimension, &mut prepared.opened)?;
         let targets = match (&self.append, &self.time_units) {
             (Some(_), _) => self.targets(session, &prepared.opened)?,
             (None, Some(units)) => arrange::with_units(&prepared.opened, dimension, units).await?,
@@ -115,6 +139,8 @@ impl Import {
             let converted = times::converted(source, hierarchy, &targets).await?;
             (one.source, one.hierarchy, one.converted) = converted;
         }
+        prepared.encoded = self.encode(&mut prepared.opened, targets).await?;
+        prepared.combined = self.combine_attributes(session, &mut prepared.opened)?;
         if self.unordered {
             return Ok(());
         }
@@ -179,6 +205,12 @@ impl Import {
             .iter()
             .flat_map(|one| one.hierarchy.nodes.keys());
         let mut existing = self.existing(session, paths)?;
+        existing.optional = prepared.completed.optional.clone();
+        existing.takes_new = self.missing == Missing::Fill;
+        for (path, document) in &prepared.combined.documents {
+            existing.documents.insert(path.clone(), document.clone());
+            prepared.documents.insert(path.clone(), document.clone());
+        }
         let mut parts: BTreeMap<NodePath, Vec<Part>> = BTreeMap::new();
         let mut lengths = BTreeMap::new();
         for number in 0..prepared.opened.len() {
@@ -196,8 +228,12 @@ impl Import {
             let mut plan = planned.map_err(|error| self.about(&one.source, error))?;
             if number == 0 && self.append.is_none() {
                 self.narrow(&mut existing, &one.hierarchy.nodes)?;
+                let mut documents = prepared.completed.documents.clone();
+                documents.extend(prepared.encoded.documents.clone());
+                stored_as(&mut plan, &self.group, &documents)?;
                 self.rearrange(&mut plan, &prepared.opened)?;
             }
+            plan.explain(&one.reencoded);
             for growth in std::mem::take(&mut plan.growths) {
                 let path = growth.to.clone();
                 lengths.entry(path.clone()).or_insert(growth.at);

@@ -1,11 +1,13 @@
 //! What a layout of chunks that was asked for makes of a plan.
 
 use icefield_core::{ArrayMetadata, NodePath};
+use serde_json::Value;
 
 use super::Import;
 use super::arrange::Opened;
+use super::times::Documents;
 use crate::chunk_layout::{applied, check_names};
-use crate::document::{Likeness, likeness};
+use crate::document::{Likeness, likeness, with_members};
 use crate::plan::{self, Action, Growth, Plan, document_error};
 use crate::{ImportError, LayoutError, PlanError};
 
@@ -50,6 +52,29 @@ impl Import {
             true => recode(plan),
             false => Err(PlanError::from(LayoutError::Referred { paths: referred }).into()),
         }
+    }
+}
+
+/// Has new arrays stored as documents say, by the paths of the sources: with their codecs and fill values.
+pub(super) fn stored_as(
+    plan: &mut Plan,
+    group: &NodePath,
+    documents: &Documents,
+) -> Result<(), ImportError> {
+    for (path, document) in documents {
+        let to = plan::target_path(group, path)?;
+        let Some(planned) = plan.documents.get_mut(&to) else {
+            continue;
+        };
+        let own: Value = serde_json::from_slice(planned).map_err(document_error(&to))?;
+        if own["data_type"] == document["data_type"] {
+            let members = ["codecs", "fill_value"].map(|it| (it, document[it].to_string()));
+            *planned = with_members(planned, &members).map_err(document_error(&to))?;
+        }
+    }
+    match documents.is_empty() {
+        true => Ok(()),
+        false => recode(plan),
     }
 }
 

@@ -3,10 +3,11 @@
 use icefield_core::{ArrayMetadata, NodeKind, NodeMetadata, NodePath};
 
 use super::{
-    Action, Along, Existing, Growth, Plan, Transfer, check_above, check_kind, document_error,
-    targets,
+    Action, Along, Existing, Growth, Plan, REPOSITORY, Transfer, check_above, check_kind,
+    check_name, document_error, targets,
 };
-use crate::document::{Likeness, group_difference, likeness, stored, with_length};
+use crate::document::{Likeness, group_difference, likeness, stored, with_length, with_members};
+use crate::packing::filled;
 use crate::{Hierarchy, ImportError, PlanError, SourceNode};
 
 /// Plans the append of a hierarchy along a dimension to what is at and below `group`.
@@ -32,7 +33,8 @@ pub(crate) fn append(
     }
     for (path, kind) in &existing.kinds {
         let inside = path == group || group.is_ancestor_of(path);
-        if inside && *kind == NodeKind::Array && !targets.contains_key(path) {
+        let is_needed = !targets.contains_key(path) && !existing.optional.contains(path);
+        if inside && *kind == NodeKind::Array && is_needed {
             return Err(PlanError::NotInSource { path: path.clone() }.into());
         }
     }
@@ -45,6 +47,9 @@ pub(crate) fn append(
         match (node.array(), existing.documents.get(&path)) {
             (Some(array), Some(here)) => {
                 append_array(&mut plan, along, from, path, (node, array), here)?;
+            }
+            (Some(array), None) if existing.takes_new && kind.is_none() => {
+                new_array(&mut plan, along, (from, path), (node, array), existing)?;
             }
             (Some(_), None) => return Err(PlanError::NotInTarget { path }.into()),
             (None, Some(here)) => {
@@ -106,7 +111,13 @@ fn append_array(
         return Ok(());
     };
     let kept = along.kept_of(&path, &array, axis)?;
-    let length = grown(&path, along, axis, existing, kept.end - kept.start)?;
+    let length = grown(
+        &path,
+        along,
+        axis,
+        (existing.shape[axis], existing),
+        kept.end - kept.start,
+    )?;
     let longer = with_length(here, axis, length).map_err(document_error(&path))?;
     plan.documents.insert(path.clone(), longer);
     plan.extended_arrays.push(path.clone());
@@ -123,15 +134,71 @@ fn append_array(
     Ok(())
 }
 
+/// An array that is not there: what lies before it along the dimension reads as missing.
+fn new_array(
+    plan: &mut Plan,
+    along: &Along<'_>,
+    (from, path): (&NodePath, NodePath),
+    (node, array): (&SourceNode, &ArrayMetadata),
+    existing: &Existing,
+) -> Result<(), ImportError> {
+    check_name(&path)?;
+    let (from, array, own) = (from.clone(), array.clone(), node.document().clone());
+    let document = stored(&own, node.metadata()).map_err(document_error(&path))?;
+    let Some(axis) = along.axis(&path, &array)? else {
+        plan.documents.insert(path.clone(), document);
+        plan.new_arrays += 1;
+        plan.transfers.push(Transfer {
+            from,
+            array,
+            document: own,
+            to: path,
+            action: Action::Copy,
+        });
+        return Ok(());
+    };
+    let before = existing.length_along(along.dimension, &path);
+    let at = before.ok_or_else(|| PlanError::NotInTarget { path: path.clone() })?;
+    let refused = |reason: String| PlanError::NotFilled {
+        path: path.clone(),
+        name: REPOSITORY.to_owned(),
+        reason,
+    };
+    let parsed = serde_json::from_slice(&document).map_err(document_error(&path))?;
+    let fill = filled(&parsed).map_err(refused)?["fill_value"].to_string();
+    let kept = along.kept_of(&path, &array, axis)?;
+    let length = grown(&path, along, axis, (at, &array), kept.end - kept.start)?;
+    let document =
+        with_members(&document, &[("fill_value", fill)]).map_err(document_error(&path))?;
+    let document = with_length(&document, axis, length).map_err(document_error(&path))?;
+    let alike = likeness(&document, &own, Some(axis)).map_err(document_error(&path))?;
+    plan.documents.insert(path.clone(), document);
+    plan.new_arrays += 1;
+    plan.growths.push(Growth {
+        from,
+        array,
+        document: own,
+        to: path,
+        axis,
+        at,
+        kept,
+        recoded: match alike {
+            Likeness::Same => None,
+            Likeness::Elements(difference) | Likeness::Different(difference) => Some(difference),
+        },
+    });
+    Ok(())
+}
+
 /// The length after the append.
 fn grown(
     path: &NodePath,
     along: &Along<'_>,
     axis: usize,
-    existing: &ArrayMetadata,
+    (length, existing): (u64, &ArrayMetadata),
     added: u64,
 ) -> Result<u64, PlanError> {
-    let (length, chunk) = (existing.shape[axis], existing.chunk_shape[axis]);
+    let chunk = existing.chunk_shape[axis];
     length
         .checked_add(added)
         .filter(|length| u32::try_from(length.div_ceil(chunk)).is_ok())

@@ -4,11 +4,10 @@ use bytes::Bytes;
 use icefield_core::NodePath;
 
 use super::{
-    Action, Along, Existing, Growth, Plan, Transfer, check_above, check_kind, document_error,
-    targets,
+    Action, Along, Existing, Growth, Plan, Transfer, check_above, check_kind, check_name,
+    document_error, targets,
 };
 use crate::document::{group_difference, is_plain_group, stored, with_length};
-use crate::names::DOCUMENT;
 use crate::{Hierarchy, ImportError, PlanError, SourceNode};
 
 /// Plans the import of a hierarchy as new nodes at and below `group`; arrays along a dimension begin to grow.
@@ -21,9 +20,7 @@ pub(crate) fn create(
     let mut plan = Plan::default();
     for (path, (from, node)) in targets(hierarchy, group)? {
         check_above(&path, existing)?;
-        if path.segments().any(|name| name == DOCUMENT) {
-            return Err(PlanError::NameOfDocument { path }.into());
-        }
+        check_name(&path)?;
         let document = stored(node.document(), node.metadata()).map_err(document_error(&path))?;
         match (existing.kinds.get(&path), node.array()) {
             (Some(kind), Some(_)) => {

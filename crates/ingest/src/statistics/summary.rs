@@ -1,6 +1,6 @@
 //! Count, extremes, mean and standard deviation, of any number of numbers.
 
-use super::numbers::Number;
+use crate::numbers::Number;
 
 /// What some numbers say.
 #[derive(Clone, Copy, Debug, PartialEq)]

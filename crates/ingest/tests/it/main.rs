@@ -3,9 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod append;
+#[cfg(unix)]
+mod attributes;
 mod common;
 #[cfg(unix)]
 mod directory;
+#[cfg(unix)]
+mod encodings;
 mod export;
 #[cfg(feature = "hdf5")]
 mod hdf5;
@@ -13,6 +17,8 @@ mod import;
 mod kerchunk;
 #[cfg(feature = "kerchunk-parquet")]
 mod kerchunk_parquet;
+#[cfg(unix)]
+mod missing;
 #[cfg(all(unix, feature = "codecs"))]
 mod nczarr;
 mod netcdf3;

@@ -1,9 +1,11 @@
 """What checks, retention, copies, imports, rechunkings, exports and moves of windows report."""
 
 from icefield._values.imports import (
+    DifferingAttribute,
     ImportGap,
     ImportPlan,
     ImportReport,
+    LackingArray,
     OmittedNode,
     PlannedArray,
     PlannedSource,
@@ -26,6 +28,7 @@ __all__ = [
     "ArrayLayout",
     "BundleReport",
     "CopyReport",
+    "DifferingAttribute",
     "DowngradeReport",
     "ExportReport",
     "Finding",
@@ -33,6 +36,7 @@ __all__ = [
     "ImportGap",
     "ImportPlan",
     "ImportReport",
+    "LackingArray",
     "NotCarried",
     "OmittedNode",
     "PlannedArray",

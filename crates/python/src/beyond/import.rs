@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use icefield::ingest::{
-    Gap, Import, ImportError, ImportPlan, ImportReport, Order, Overlap, Selection, Source,
-    Unsupported,
+    Attributes, DifferingAttribute, Encoding, Gap, Import, ImportError, ImportPlan, ImportReport,
+    Lacking, Missing, Order, Overlap, Selection, Source, Unsupported,
 };
 use icefield::{CommitOutcome, Interrupt, NodePath, Purpose, Schemes, SourceLocation};
 use pyo3::prelude::*;
@@ -24,7 +24,7 @@ const OPENED_AT_ONCE: usize = 8;
 
 /// Imports sources (paths or URLs) in one commit. `what` is a JSON object: `branch`, `group`, `message`, `variables`, `drop`
 /// (paths), `rename` (names by paths), `skip_unsupported`, `virtual`, `copy` (paths of arrays that are copied all the same), `append`,
-/// `concat` (dimensions), `unordered`, `order`, `overlap`, `time_units`, `chunks`, `shards`, `codec`, `legacy_endian`, and `plan`, with which nothing is written. Returns a JSON object: the fields
+/// `concat` (dimensions), `unordered`, `order`, `overlap`, `time_units`, `repack`, `unpack`, `missing`, `attributes`, `chunks`, `shards`, `codec`, `legacy_endian`, and `plan`, with which nothing is written. Returns a JSON object: the fields
 /// of `ImportPlan` or `ImportReport` in the module `icefield`.
 #[pyfunction]
 #[pyo3(signature = (repository, sources, what, progress=None))]
@@ -112,7 +112,11 @@ pub(crate) fn import_files(
             "compared_chunks": report.compared_chunks,
             "assembled_chunks": report.assembled_chunks,
             "converted_arrays": paths(&report.converted_arrays),
+            "reencoded_arrays": paths(&report.reencoded_arrays),
+            "rounded_arrays": rounded(&report.rounded_arrays),
             "gaps": gaps(&report.gaps),
+            "lacking": lacking(&report.lacking),
+            "attributes": attributes(&report.attributes),
             "ignored": report.ignored.count(),
             "warnings": report.warnings,
             "omitted": omitted(&report.omitted),
@@ -149,6 +153,9 @@ fn described(
         ("order", is_said("order", "given")),
         ("overlap", is_said("overlap", "refuse")),
         ("time_units", what["time_units"].is_string()),
+        ("repack", what["repack"].is_number()),
+        ("missing", is_said("missing", "refuse")),
+        ("attributes", what["attributes"].is_string()),
     ];
     if let Some((name, _)) = along.iter().find(|(_, is_said)| *is_said && !goes_behind) {
         let problem = format!(
@@ -196,12 +203,39 @@ fn described(
     if let Some(units) = what["time_units"].as_str() {
         import = import.time_units(units);
     }
+    import = combined(what, import)?;
     if what["virtual"].as_bool() == Some(true) {
         let copied = what["copy"].as_array().into_iter().flatten();
         let copied = copied.filter_map(Value::as_str).map(convert::path);
         import = import.by_reference(copied.collect::<Result<Vec<_>, _>>()?);
     }
     Ok(import)
+}
+
+/// Reads `repack`, `unpack`, `missing` and `attributes`.
+fn combined(what: &Value, mut import: Import) -> Result<Import, Failure> {
+    match (what["repack"].as_f64(), what["unpack"].as_bool()) {
+        (Some(_), Some(true)) => {
+            let problem =
+                "`repack` stores packed numbers and `unpack` decoded ones: say one of the two";
+            return Err(Failure::new("invalid-argument", problem));
+        }
+        (Some(tolerance), _) => import = import.encoding(Encoding::Within(tolerance)),
+        (None, Some(true)) => import = import.encoding(Encoding::Unpacked),
+        (None, _) => {}
+    }
+    if one_of(what, "missing", ["refuse", "fill"])? == "fill" {
+        import = import.missing(Missing::Fill);
+    }
+    if what["attributes"].is_null() {
+        return Ok(import);
+    }
+    let words = ["first", "equal", "drop-conflicts"];
+    Ok(import.attributes(match one_of(what, "attributes", words)? {
+        "equal" => Attributes::Equal,
+        "drop-conflicts" => Attributes::DropConflicts,
+        _ => Attributes::First,
+    }))
 }
 
 /// Reads `variables` and `drop` (lists of paths) and `rename` (an object of new names by paths).
@@ -226,8 +260,12 @@ fn selection(what: &Value) -> Result<Selection, Failure> {
     Ok(selection)
 }
 
-/// Returns what is chosen of three words; the first if nothing is said.
-fn one_of<'a>(what: &'a Value, name: &str, words: [&'static str; 3]) -> Result<&'a str, Failure> {
+/// Returns what is chosen of some words; the first if nothing is said.
+fn one_of<'a, const N: usize>(
+    what: &'a Value,
+    name: &str,
+    words: [&'static str; N],
+) -> Result<&'a str, Failure> {
     match what[name].as_str() {
         None => Ok(words[0]),
         Some(word) if words.contains(&word) => Ok(word),
@@ -246,6 +284,32 @@ fn omitted(nodes: &[Unsupported]) -> Vec<Value> {
     let described = nodes.iter().map(
         |node| json!({ "path": node.path.to_string(), "source": node.name, "reason": node.reason }),
     );
+    described.collect()
+}
+
+fn rounded(arrays: &[Rounded]) -> Value {
+    let errors = arrays
+        .iter()
+        .map(|one| (one.path.to_string(), one.largest_error.into()));
+    Value::Object(errors.collect())
+}
+
+fn lacking(lacking: &[Lacking]) -> Vec<Value> {
+    let described = lacking.iter().map(
+        |one| json!({ "path": one.path.to_string(), "source": one.source, "filled": one.is_filled }),
+    );
+    described.collect()
+}
+
+fn attributes(attributes: &[DifferingAttribute]) -> Vec<Value> {
+    let described = attributes.iter().map(|one| {
+        json!({
+            "path": one.path.to_string(),
+            "name": one.name,
+            "source": one.source,
+            "kept": one.is_kept,
+        })
+    });
     described.collect()
 }
 
@@ -270,6 +334,7 @@ fn plan(plan: &ImportPlan) -> Value {
             "elements": source.elements,
             "left_out": source.left_out,
             "converted": paths(&source.converted),
+            "reencoded": paths(&source.reencoded),
         })
     });
     let arrays = plan.arrays.iter().map(|array| {
@@ -300,6 +365,8 @@ fn plan(plan: &ImportPlan) -> Value {
         "new_groups": plan.new_groups,
         "kept_groups": paths(&plan.kept_groups),
         "gaps": gaps(&plan.gaps),
+        "lacking": lacking(&plan.lacking),
+        "attributes": attributes(&plan.attributes),
         "warnings": plan.warnings,
         "omitted": omitted(&plan.omitted),
     })

@@ -12,7 +12,7 @@ import pytest
 import xarray as xr
 import zarr
 from icefield.credentials import Credentials
-from icefield.reports import OmittedNode
+from icefield.reports import DifferingAttribute, LackingArray, OmittedNode
 
 from making import new, values, write
 
@@ -79,6 +79,80 @@ def test_netcdf_files_behind_one_another(tmp_path: Path) -> None:
     assert report.virtual_chunks == 0
     np.testing.assert_array_equal(read(repo)["time"], np.arange(12.0))
     assert report.snapshot_id == repo.lookup_branch("main")
+
+
+def test_files_that_lack_a_variable_and_differ_in_attributes(tmp_path: Path) -> None:
+    files = [written(tmp_path / f"{at}.nc", 4.0 * at) for at in range(2)]
+    with netCDF4.Dataset(files[1], "a") as file:
+        file.history = "made in May"
+        file["sst"].note = "second"
+        rain: Any = file.createVariable("rain", "f4", ("time",), fill_value=np.float32(-1))
+        rain[:] = 1.0
+    repo = new(tmp_path / "repository")
+    with pytest.raises(ic.InvalidInputError, match="note"):
+        repo.import_files(files, concat="time", missing="fill")
+    plan = repo.import_files(
+        files, concat="time", missing="fill", attributes="drop-conflicts", plan=True
+    )
+    assert plan.lacking == [LackingArray("/rain", str(files[0]), True)]
+    report = repo.import_files(files, concat="time", missing="fill", attributes="first")
+    assert report.lacking == plan.lacking
+    second = str(files[1])
+    assert report.attributes == [
+        DifferingAttribute("/", "history", second, True),
+        DifferingAttribute("/sst", "note", second, True),
+    ]
+    parts = [xr.open_dataset(file, decode_times=False) for file in files]
+    wanted = xr.concat(parts, "time", data_vars="minimal", combine_attrs="override")
+    xr.testing.assert_identical(wanted.load(), read(repo).load())
+    with pytest.raises(ic.InvalidInputError, match="missing"):
+        repo.import_files(files, concat="time", missing="ignore")  # type: ignore[typeddict-item]
+    with pytest.raises(ic.InvalidInputError, match="needs `concat` or `append`"):
+        repo.import_files(files[0], group="/other", attributes="equal")
+
+
+def packed(path: Path, start: float, scale: float, step: float) -> Path:
+    """A NetCDF file with four temperatures, packed in steps of `scale`."""
+    with netCDF4.Dataset(path, "w") as file:
+        file.createDimension("time", None)
+        times: Any = file.createVariable("time", "f8", ("time",))
+        times.units = "days since 2000-01-01"
+        times[:] = start + np.arange(4.0)
+        data: Any = file.createVariable("sst", "i2", ("time",), fill_value=np.int16(-1))
+        data.scale_factor = scale
+        data[:] = np.ma.masked_equal(20.0 + step * np.arange(4.0), 20.0 + step)
+    return path
+
+
+def test_files_that_pack_numbers_otherwise(tmp_path: Path) -> None:
+    files = [
+        packed(tmp_path / "0.nc", 0.0, 0.5, 0.5),
+        packed(tmp_path / "1.nc", 4.0, 0.25, 1.0),
+        packed(tmp_path / "2.nc", 8.0, 0.25, 0.25),
+    ]
+    parts = [xr.open_dataset(file, decode_times=False).load() for file in files]
+    repo = new(tmp_path / "exact")
+    report = repo.import_files(files[:2], concat="time")
+    assert (report.reencoded_arrays, report.rounded_arrays) == (["/sst"], {})
+    xr.testing.assert_identical(xr.concat(parts[:2], "time"), read(repo).load())
+    assert read(repo)["sst"].encoding["scale_factor"] == 0.5
+    with pytest.raises(ic.IcechunkError, match=r"/sst of .*2\.nc .* at \[3\], it holds 20.75"):
+        repo.import_files(files[2], append="time")
+    report = repo.import_files(files[2], append="time", repack=0.25)
+    assert report.rounded_arrays == {"/sst": 0.25}
+
+    repo = new(tmp_path / "unpacked")
+    plan = repo.import_files(files, concat="time", unpack=True, plan=True)
+    assert [source.reencoded for source in plan.sources] == [["/sst"]] * 3
+    repo.import_files(files, concat="time", unpack=True)
+    found = read(repo).load()
+    xr.testing.assert_identical(xr.concat(parts, "time"), found)
+    assert found["sst"].encoding["dtype"] == "f8"
+    assert "scale_factor" not in found["sst"].encoding
+    with pytest.raises(ValueError, match="repack"):
+        repo.import_files(files, concat="time", repack=-1.0)
+    with pytest.raises(ic.InvalidInputError, match="one of the two"):
+        repo.import_files(files, concat="time", repack=0.1, unpack=True)
 
 
 def test_netcdf_files_by_reference(tmp_path: Path) -> None:

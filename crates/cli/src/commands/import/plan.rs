@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use icefield::ingest::{self, ImportPlan};
 use serde::Serialize;
 
+use super::combined::{self, Attribute, Lacking};
 use crate::args::Import;
 use crate::failure::Failure;
 use crate::output::escape::printable;
@@ -22,6 +23,8 @@ struct Planned {
     new_groups: u64,
     kept_groups: Vec<String>,
     gaps: Vec<Gap>,
+    lacking: Vec<Lacking>,
+    attributes: Vec<Attribute>,
     warnings: Vec<String>,
     omitted: Vec<Omitted>,
 }
@@ -32,6 +35,7 @@ struct Source {
     elements: Option<u64>,
     left_out: u64,
     converted: Vec<String>,
+    reencoded: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -104,6 +108,7 @@ pub(super) fn print(args: &Import, plan: ImportPlan, out: &mut Output) -> Result
         elements: source.elements,
         left_out: source.left_out,
         converted: paths(&source.converted),
+        reencoded: paths(&source.reencoded),
     });
     let arrays = plan.arrays.into_iter().map(|array| Array {
         path: array.path.to_string(),
@@ -134,6 +139,8 @@ pub(super) fn print(args: &Import, plan: ImportPlan, out: &mut Output) -> Result
         new_groups: plan.new_groups,
         kept_groups: paths(&plan.kept_groups),
         gaps: plan.gaps.iter().map(Gap::new).collect(),
+        lacking: plan.lacking.iter().map(Lacking::new).collect(),
+        attributes: plan.attributes.iter().map(Attribute::new).collect(),
         omitted: plan.omitted.iter().map(Omitted::new).collect(),
         warnings: plan.warnings,
     };
@@ -155,10 +162,15 @@ fn text(plan: &Planned, out: &mut dyn Write) -> io::Result<()> {
                 let paths: Vec<_> = source.converted.iter().map(|it| printable(it)).collect();
                 line = format!("{line}, times converted in {}", paths.join(", "));
             }
+            if !source.reencoded.is_empty() {
+                let paths: Vec<_> = source.reencoded.iter().map(|it| printable(it)).collect();
+                line = format!("{line}, numbers stored otherwise in {}", paths.join(", "));
+            }
             writeln!(out, "{line}")?;
         }
     }
     gaps(&plan.gaps, out)?;
+    combined::print(&plan.lacking, &plan.attributes, out)?;
     omitted(&plan.omitted, out)?;
     for array in &plan.arrays {
         writeln!(out, "{}", described(array))?;

@@ -3,6 +3,8 @@
 
 pub(crate) mod damage;
 pub(crate) mod dump;
+#[cfg(unix)]
+pub(crate) mod numbers;
 pub(crate) mod said;
 
 use std::collections::BTreeMap;

@@ -60,7 +60,11 @@ class Exchange(Handle):
         a dimension, `append` puts them behind what the repository has (labels must be in order, unless `unordered`): in
         the `order` in which they are given, of their names, or of the first values of their coordinates. Times in other
         units or calendars are converted exactly to those of the result, or to `time_units`. Where coordinates overlap,
-        the import is refused, or keeps the elements of the `first` or the `last` source.
+        the import is refused, or keeps the elements of the `first` or the `last` source. Numbers that a source packs or
+        types otherwise than the first are stored as there: exactly, or no farther off than `repack`; or `unpack` stores decoded
+        numbers. With `missing="fill"`, arrays that some
+        sources lack read as missing there. `attributes` says which the result has where they differ: those of the `first`
+        source, only `equal` ones (else the import is refused), or all but those that differ (`drop-conflicts`).
 
         `chunks`, `shards` and `codec` say how the chunks of new arrays are cut and encoded, as in `rechunk`; coordinates keep
         their chunks. What stays where it is keeps both.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -73,6 +74,14 @@ class ImportOptions(_Layout, total=False):
     """What becomes of elements that overlap; `refuse`."""
     time_units: str | None
     """Units of the time along the dimension; those of the first source by default."""
+    repack: float | None
+    """How far off numbers may be that a source stores otherwise than those it is put behind; they must be equal by default."""
+    unpack: bool
+    """Store decoded numbers, without `scale_factor` and `add_offset`, of arrays that sources pack or store otherwise."""
+    missing: Literal["refuse", "fill"]
+    """What becomes of arrays that some sources lack, or the repository; `refuse`."""
+    attributes: Literal["first", "equal", "drop-conflicts"] | None
+    """Which attributes the result has where they differ; those of groups from the first source, and those of arrays equal."""
 
 
 def import_document(options: ImportOptions, names: list[str]) -> dict[str, Any]:
@@ -96,6 +105,10 @@ def import_document(options: ImportOptions, names: list[str]) -> dict[str, Any]:
         "order": text(options.get("order", "given"), "order"),
         "overlap": text(options.get("overlap", "refuse"), "overlap"),
         "time_units": _optional(options.get("time_units"), "time_units"),
+        "repack": None if (repack := options.get("repack")) is None else _tolerance(repack),
+        "unpack": truth(options.get("unpack", False), "unpack"),
+        "missing": text(options.get("missing", "refuse"), "missing"),
+        "attributes": _optional(options.get("attributes"), "attributes"),
     }
 
 
@@ -139,6 +152,13 @@ def _lengths(given: object, name: str) -> dict[str, str] | None:
 
 def _optional(given: object, name: str) -> str | None:
     return None if given is None else text(given, name)
+
+
+def _tolerance(given: float) -> float:
+    tolerance = float(given)
+    if not (math.isfinite(tolerance) and tolerance >= 0):
+        raise ValueError(f"`repack` must be a number from 0 on, not {given}")
+    return tolerance
 
 
 def _names(given: object) -> dict[str, str]:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 __all__ = [
+    "DifferingAttribute",
     "ImportGap",
     "ImportPlan",
     "ImportReport",
+    "LackingArray",
     "OmittedNode",
     "PlannedArray",
     "PlannedSource",
@@ -46,6 +48,32 @@ class ImportGap:
 
 
 @dataclass(frozen=True)
+class LackingArray:
+    """An array that a source of an import lacks."""
+
+    path: str
+    """The array, by its path in the sources."""
+    source: str
+    """The source, or "the repository"."""
+    filled: bool
+    """Whether its elements read as missing there; otherwise it does not have the dimension."""
+
+
+@dataclass(frozen=True)
+class DifferingAttribute:
+    """An attribute that a source of an import has otherwise than those before it."""
+
+    path: str
+    """The array or group, by its path in the sources."""
+    name: str
+    """The attribute."""
+    source: str
+    """The first source that has it otherwise."""
+    kept: bool
+    """Whether the value before that source is kept; otherwise the attribute is left out."""
+
+
+@dataclass(frozen=True)
 class PlannedSource:
     """What an import would take of a source."""
 
@@ -57,6 +85,8 @@ class PlannedSource:
     """Elements that would be left out because they overlap others."""
     converted: list[str]
     """Paths of arrays whose times would be converted."""
+    reencoded: list[str]
+    """Paths of arrays whose numbers it stores otherwise than the result would."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +145,10 @@ class ImportPlan:
     """Paths of groups that would stay as they are though a source says something else of them."""
     gaps: list[ImportGap]
     """Steps from one source to the next that are longer than is usual."""
+    lacking: list[LackingArray]
+    """Arrays that sources lack."""
+    attributes: list[DifferingAttribute]
+    """Attributes that sources have otherwise than those before them."""
     warnings: list[str]
     """What a reader of the result should know."""
     omitted: list[OmittedNode]
@@ -127,6 +161,8 @@ class ImportPlan:
             "sources": [PlannedSource(**source) for source in facts["sources"]],
             "arrays": [PlannedArray(**array) for array in facts["arrays"]],
             "gaps": [ImportGap(**gap) for gap in facts["gaps"]],
+            "lacking": [LackingArray(**one) for one in facts["lacking"]],
+            "attributes": [DifferingAttribute(**one) for one in facts["attributes"]],
         }
         return cls(**{**facts, **lists})
 
@@ -159,8 +195,16 @@ class ImportReport:
     """Of the chunks that were copied, those that were put together of decoded elements."""
     converted_arrays: list[str]
     """Paths in the sources of arrays whose times were converted."""
+    reencoded_arrays: list[str]
+    """Paths in the sources of arrays whose numbers some source stored otherwise."""
+    rounded_arrays: dict[str, float]
+    """Paths in the sources of arrays of which numbers were rounded, and how far off the worst of them is."""
     gaps: list[ImportGap]
     """Steps from one source to the next that are longer than is usual."""
+    lacking: list[LackingArray]
+    """Arrays that sources lack."""
+    attributes: list[DifferingAttribute]
+    """Attributes that sources have otherwise than those before them."""
     ignored: int
     """Files and directories of no node, which were left out."""
     warnings: list[str]
@@ -175,5 +219,7 @@ class ImportReport:
         lists = {
             "omitted": [OmittedNode(**node) for node in facts["omitted"]],
             "gaps": [ImportGap(**gap) for gap in facts["gaps"]],
+            "lacking": [LackingArray(**one) for one in facts["lacking"]],
+            "attributes": [DifferingAttribute(**one) for one in facts["attributes"]],
         }
         return cls(**{**facts, **lists})

@@ -1,10 +1,11 @@
 //! Numbers of stored elements, decoded by the CF conventions as xarray decodes them.
 
+#[cfg(feature = "codecs")]
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use crate::archive::values::base64_bytes;
+use crate::archive::values::{base64_bytes, number};
 
 /// A number of an array: exact if it is an integer that nothing scales.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,6 +25,7 @@ impl Number {
         }
     }
 
+    #[cfg(feature = "codecs")]
     fn order(self, other: Self) -> Ordering {
         match (self, other) {
             (Self::Integer(a), Self::Integer(b)) => a.cmp(&b),
@@ -31,7 +33,8 @@ impl Number {
         }
     }
 
-    pub(super) fn min(self, other: Self) -> Self {
+    #[cfg(feature = "codecs")]
+    pub(crate) fn min(self, other: Self) -> Self {
         if other.order(self).is_lt() {
             other
         } else {
@@ -39,7 +42,8 @@ impl Number {
         }
     }
 
-    pub(super) fn max(self, other: Self) -> Self {
+    #[cfg(feature = "codecs")]
+    pub(crate) fn max(self, other: Self) -> Self {
         if other.order(self).is_gt() {
             other
         } else {
@@ -48,8 +52,9 @@ impl Number {
     }
 }
 
+/// The kind of the numbers of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NumberType {
+pub(crate) enum NumberType {
     Boolean,
     Signed,
     Unsigned,
@@ -57,13 +62,17 @@ enum NumberType {
 }
 
 /// Makes numbers of stored elements.
-#[derive(Debug)]
-pub(super) struct NumberDecoder {
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NumberDecoder {
     kind: NumberType,
+    /// The `data_type` is one of signed integers, whatever they are read as.
+    is_stored_signed: bool,
     /// Bytes of an element.
     width: usize,
     /// Stored numbers that stand for "missing".
     missing: Vec<Number>,
+    /// What is stored for a missing number: the first of those that the attributes name, or NaN.
+    missing_element: Option<Vec<u8>>,
     scale: Option<f64>,
     offset: Option<f64>,
 }
@@ -73,17 +82,18 @@ impl NumberDecoder {
     ///
     /// # Errors
     /// The reason why it holds no numbers.
-    pub(super) fn new(document: &Value) -> Result<Self, String> {
+    pub(crate) fn new(document: &Value) -> Result<Self, String> {
         let data_type = &document["data_type"];
         let (kind, width) = data_type.as_str().and_then(number_type).ok_or_else(|| {
             let name = data_type.as_str().or_else(|| data_type["name"].as_str());
             format!(
-                "its elements are of type {}, and only real numbers have statistics",
+                "its elements are of type {}, which holds no real numbers",
                 name.unwrap_or("unknown")
             )
         })?;
         let attributes = &document["attributes"];
         let mut decoder = Self {
+            is_stored_signed: kind == NumberType::Signed,
             kind: match (kind, attributes["_Unsigned"].as_str()) {
                 (NumberType::Signed, Some("true")) => NumberType::Unsigned,
                 (NumberType::Unsigned, Some("false")) => NumberType::Signed,
@@ -91,6 +101,7 @@ impl NumberDecoder {
             },
             width,
             missing: Vec::new(),
+            missing_element: None,
             scale: single(attributes, "scale_factor")?,
             offset: single(attributes, "add_offset")?,
         };
@@ -104,19 +115,106 @@ impl NumberDecoder {
                 let missing = decoder.missing_value(value).ok_or_else(|| {
                     format!("its attribute {name} is {value}, which is no number of its type")
                 })?;
-                decoder.missing.extend(missing);
+                if decoder.missing_element.is_none() {
+                    let named = missing.unwrap_or(Number::Real(f64::NAN));
+                    decoder.missing_element = decoder.element(named);
+                }
+                if let Some(missing) = missing.filter(|it| !decoder.missing.contains(it)) {
+                    decoder.missing.push(missing);
+                }
             }
+        }
+        if decoder.kind == NumberType::Float && decoder.missing_element.is_none() {
+            decoder.missing_element = decoder.element(Number::Real(f64::NAN));
         }
         Ok(decoder)
     }
 
+    /// Returns the kind of the numbers as they are stored, and the bytes of each.
+    pub(crate) fn stored_type(&self) -> (NumberType, usize) {
+        (self.kind, self.width)
+    }
+
+    /// Returns what a stored number is multiplied by, and what is added to it then; `None` each if nothing is.
+    pub(crate) fn packing(&self) -> (Option<f64>, Option<f64>) {
+        (self.scale, self.offset)
+    }
+
+    /// Returns what is stored for a missing number; `None` if the type has none and no attribute names one.
+    pub(crate) fn missing_element(&self) -> Option<&[u8]> {
+        self.missing_element.as_deref()
+    }
+
+    /// Returns the `fill_value` of a document whose unwritten elements are missing.
+    pub(crate) fn missing_fill(&self) -> Option<Value> {
+        let element = self.missing_element()?;
+        Some(match self.stored(element) {
+            None => "NaN".into(),
+            Some(Number::Integer(stored)) if self.kind == NumberType::Boolean => {
+                (stored != 0).into()
+            }
+            Some(Number::Integer(stored)) => {
+                let range = 1_i128 << (8 * self.width);
+                let is_signed = self.is_stored_signed;
+                let stored = match stored {
+                    stored if is_signed && stored >= range / 2 => stored - range,
+                    stored if !is_signed && stored < 0 => stored + range,
+                    stored => stored,
+                };
+                match i64::try_from(stored) {
+                    Ok(stored) => stored.into(),
+                    Err(_) => u64::try_from(stored).ok()?.into(),
+                }
+            }
+            Some(Number::Real(stored)) => number(stored),
+        })
+    }
+
+    /// Writes the element that holds a number as it is stored, or the one nearest to it. Returns whether there is one: not if
+    /// the type ends before it, or has none for NaN.
+    pub(crate) fn put(&self, stored: Number, into: &mut [u8]) -> bool {
+        if into.len() != self.width {
+            return false;
+        }
+        if self.kind == NumberType::Float {
+            let real = stored.to_f64();
+            match self.width {
+                2 => into.copy_from_slice(&half_bits(real).to_le_bytes()),
+                4 => into.copy_from_slice(&(real as f32).to_le_bytes()),
+                _ => into.copy_from_slice(&real.to_le_bytes()),
+            }
+            return true;
+        }
+        let whole = match stored {
+            Number::Integer(whole) => whole,
+            // Far beyond every type of integers, and well within this one.
+            Number::Real(real) if real.abs() < 1e30 => real.round_ties_even() as i128,
+            Number::Real(_) => return false,
+        };
+        let range = 1_i128 << (8 * self.width);
+        let within = match self.kind {
+            NumberType::Boolean => 0..2,
+            NumberType::Signed => -range / 2..range / 2,
+            _ => 0..range,
+        };
+        if within.contains(&whole) {
+            into.copy_from_slice(&whole.to_le_bytes()[..self.width]);
+        }
+        within.contains(&whole)
+    }
+
+    fn element(&self, stored: Number) -> Option<Vec<u8>> {
+        let mut element = vec![0; self.width];
+        self.put(stored, &mut element).then_some(element)
+    }
+
     /// Bytes of an element.
-    pub(super) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.width
     }
 
     /// Returns the number that an element stands for; `None` for a missing one.
-    pub(super) fn number(&self, element: &[u8]) -> Option<Number> {
+    pub(crate) fn number(&self, element: &[u8]) -> Option<Number> {
         let stored = self.stored(element)?;
         if self.missing.contains(&stored) {
             return None;
@@ -129,7 +227,7 @@ impl NumberDecoder {
     }
 
     /// The number as it is stored; `None` for NaN.
-    fn stored(&self, element: &[u8]) -> Option<Number> {
+    pub(crate) fn stored(&self, element: &[u8]) -> Option<Number> {
         let mut bytes = [0; 8];
         bytes[..self.width].copy_from_slice(element.get(..self.width)?);
         let bits = u64::from_le_bytes(bytes);
@@ -203,6 +301,23 @@ fn number_type(name: &str) -> Option<(NumberType, usize)> {
         "float64" => (NumberType::Float, 8),
         _ => return None,
     })
+}
+
+/// The bits of the float of 16 bits that is nearest, ties to even.
+fn half_bits(number: f64) -> u16 {
+    let sign = u16::from(number.is_sign_negative()) << 15;
+    let rounded = rounded_half(number).abs();
+    let bits = match rounded {
+        rounded if rounded.is_nan() => 0x7e00,
+        rounded if rounded.is_infinite() => 0x7c00,
+        rounded if rounded < 2_f64.powi(-14) => (rounded * 2_f64.powi(24)) as u16,
+        rounded => {
+            let exponent = rounded.log2().floor() as i32;
+            let fraction = (rounded / 2_f64.powi(exponent) - 1.0) * 1024.0;
+            ((exponent + 15) as u16) << 10 | fraction as u16
+        }
+    };
+    sign | bits
 }
 
 /// An attribute that is one number.
@@ -329,5 +444,57 @@ mod tests {
         let attributes = json!({ "scale_factor": "two" });
         let refused = NumberDecoder::new(&json!({ "data_type": "int8", "attributes": attributes }));
         assert!(refused.is_err_and(|problem| problem.contains("scale_factor")));
+    }
+
+    #[test]
+    fn elements_hold_what_was_read_of_them() {
+        for bits in 0..=u16::MAX {
+            let element = bits.to_le_bytes();
+            for data_type in ["float16", "int16", "uint16"] {
+                let short = decoder(data_type, json!({}));
+                let Some(number) = short.number(&element) else {
+                    continue;
+                };
+                let found = short.element(number).expect("of the type");
+                assert_eq!(found, element, "{data_type} {number:?}");
+            }
+        }
+        let byte = decoder("int8", json!({}));
+        assert_eq!(byte.element(Number::Real(126.5)), Some(vec![126]));
+        assert_eq!(byte.element(Number::Real(128.0)), None);
+        assert_eq!(byte.element(Number::Real(f64::NAN)), None);
+        let long = decoder("uint64", json!({}));
+        assert_eq!(long.element(Number::Integer(-1)), None);
+        assert_eq!(
+            long.element(Number::Integer(u64::MAX.into())),
+            Some(vec![0xff; 8])
+        );
+    }
+
+    #[test]
+    fn missing_numbers_are_stored_as_the_first_that_is_named() {
+        for (data_type, attributes, fill) in [
+            ("int8", json!({ "missing_value": [7, 8] }), json!(7)),
+            (
+                "int16",
+                json!({ "_FillValue": -1, "missing_value": 8 }),
+                json!(-1),
+            ),
+            (
+                "int8",
+                json!({ "_FillValue": -1, "_Unsigned": "true" }),
+                json!(-1),
+            ),
+            ("float32", json!({ "_FillValue": 0.5 }), json!(0.5)),
+            ("float64", json!({}), json!("NaN")),
+            ("uint64", json!({ "_FillValue": u64::MAX }), json!(u64::MAX)),
+        ] {
+            let found = decoder(data_type, attributes);
+            assert_eq!(found.missing_fill(), Some(fill), "{data_type}");
+            let element = found.missing_element().expect("there is one");
+            assert_eq!(found.number(element), None, "{data_type}");
+        }
+        let none = decoder("int32", json!({ "missing_value": 0.5 }));
+        assert_eq!((none.missing_fill(), none.missing_element()), (None, None));
     }
 }
