@@ -540,6 +540,24 @@ pub enum ImportError {
         /// What is wrong.
         source: serde_json::Error,
     },
+    /// A survey or a share of an import that cannot be read.
+    #[error(
+        "this is no {what} of this version of icefield ({problem}): make and read it with the same version, and send it whole"
+    )]
+    Sent {
+        /// `survey` or `share`.
+        what: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A share of an import is done with the sources that it names, in that order.
+    #[error("the share is one of {expected} sources, and the import that does it has {given}")]
+    OtherSources {
+        /// The sources that the share names.
+        expected: usize,
+        /// The sources of the import.
+        given: usize,
+    },
     /// Somebody wished so.
     #[error(
         "interrupted before the commit: the branch is where it was, and what was copied is garbage; begin again"
@@ -552,6 +570,14 @@ pub enum ImportError {
         name: String,
         /// The dimension.
         dimension: String,
+    },
+    /// An import that cannot be divided into shares.
+    #[error("{name} {what}: such an import is not divided into shares; run it in one process")]
+    NotDivisible {
+        /// The source.
+        name: String,
+        /// What of it takes the documents of all sources.
+        what: &'static str,
     },
     /// There is nothing to commit.
     #[error("{name} adds nothing to {group}: all that it holds is there already")]

@@ -11,6 +11,12 @@ pub struct Ignored {
 }
 
 impl Ignored {
+    /// Returns what was counted elsewhere.
+    pub(crate) fn of(count: u64, mut examples: Vec<String>) -> Self {
+        examples.truncate(EXAMPLES);
+        Self { count, examples }
+    }
+
     /// Notes one more.
     pub fn note(&mut self, name: impl Into<String>) {
         self.count += 1;

@@ -15,6 +15,9 @@ mod rearrange;
 mod refer;
 mod seams;
 mod selection;
+mod share;
+mod shares;
+mod survey;
 mod times;
 mod transfer;
 
@@ -30,9 +33,14 @@ pub use self::choices::{
     Attributes, DifferingAttribute, Encoding, Gap, Lacking, Missing, Order, Overlap, Rounded,
 };
 pub use self::outline::{ImportPlan, PlannedArray, PlannedSource};
+use self::prepare::Prepared;
 pub use self::selection::Selection;
+pub use self::share::Share;
+pub use self::shares::Shares;
+pub use self::survey::Survey;
+use crate::assemble::{self, Assembly};
 use crate::plan::{self, Existing, Transfer};
-use crate::{ChunkLayout, Ignored, ImportError, Limits, Progress, Source, Unsupported, assemble};
+use crate::{ChunkLayout, Ignored, ImportError, Limits, Progress, Source, Unsupported};
 
 /// What an import did.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,6 +87,32 @@ pub struct ImportReport {
     pub warnings: Vec<String>,
     /// Nodes that were left out because Zarr has no words for them; see [`Import::skip_unsupported`].
     pub omitted: Vec<Unsupported>,
+}
+
+impl ImportReport {
+    /// Adds what another part of the same import did.
+    pub fn add(&mut self, other: Self) {
+        self.new_groups += other.new_groups;
+        self.new_arrays += other.new_arrays;
+        self.chunks += other.chunks;
+        self.bytes += other.bytes;
+        self.virtual_chunks += other.virtual_chunks;
+        self.virtual_bytes = self.virtual_bytes.saturating_add(other.virtual_bytes);
+        self.assembled_chunks += other.assembled_chunks;
+        self.decoded_chunks += other.decoded_chunks;
+        self.compared_chunks += other.compared_chunks;
+        self.extended_arrays.extend(other.extended_arrays);
+        self.kept_groups.extend(other.kept_groups);
+        self.converted_arrays.extend(other.converted_arrays);
+        self.reencoded_arrays.extend(other.reencoded_arrays);
+        self.rounded_arrays.extend(other.rounded_arrays);
+        self.lacking.extend(other.lacking);
+        self.attributes.extend(other.attributes);
+        self.gaps.extend(other.gaps);
+        self.ignored.merge(other.ignored);
+        self.warnings.extend(other.warnings);
+        self.omitted.extend(other.omitted);
+    }
 }
 
 /// A finished import.
@@ -309,9 +343,7 @@ impl Import {
     ) -> Result<Imported, ImportError> {
         let session = repository.write_session(branch).await?;
         self.interrupt.check()?;
-        if self.refers.is_some() {
-            containers::add_missing(repository, &self.sources).await?;
-        }
+        self.add_containers(repository).await?;
         let report = self.stage(&session).await?;
         self.progress.finishing();
         let commit = session.commit(message).interruptible(&self.interrupt);
@@ -347,7 +379,18 @@ impl Import {
 
     async fn stage_all(&self, session: &Session) -> Result<ImportReport, ImportError> {
         let mut prepared = self.prepare(session).await?;
-        let (seams, compared) = prepared.seams(session, self.dimension(), self.limits)?;
+        let seams = prepared.seams(session, self.dimension(), self.limits)?;
+        let mut report = self.stage_documents(session, &mut prepared).await?;
+        report.add(self.move_chunks(session, &prepared, seams).await?);
+        Ok(report)
+    }
+
+    /// Stages the documents of nodes. Returns what is known before any chunk is moved.
+    async fn stage_documents(
+        &self,
+        session: &Session,
+        prepared: &mut Prepared,
+    ) -> Result<ImportReport, ImportError> {
         for (path, document) in std::mem::take(&mut prepared.documents) {
             session
                 .set_metadata(&path, document, WriteMode::Overwrite)
@@ -357,6 +400,29 @@ impl Import {
         report.gaps = std::mem::take(&mut prepared.places.gaps);
         report.lacking = std::mem::take(&mut prepared.completed.lacking);
         report.attributes = std::mem::take(&mut prepared.combined.differing);
+        for one in &prepared.opened {
+            for path in &one.converted {
+                if !report.converted_arrays.contains(path) {
+                    report.converted_arrays.push(path.clone());
+                }
+            }
+            for path in one.reencoded.keys() {
+                if !report.reencoded_arrays.contains(path) {
+                    report.reencoded_arrays.push(path.clone());
+                }
+            }
+        }
+        Ok(report)
+    }
+
+    /// Moves chunks into arrays whose documents are staged, and puts together those at seams. Returns how many.
+    async fn move_chunks(
+        &self,
+        session: &Session,
+        prepared: &Prepared,
+        (seams, compared): (Vec<Assembly>, Vec<Assembly>),
+    ) -> Result<ImportReport, ImportError> {
+        let mut report = ImportReport::default();
         for (number, one) in prepared.opened.iter().enumerate() {
             let moved = self.move_all(session, &one.source, prepared.transfers_of(number));
             let (copied, referred) = moved
@@ -368,16 +434,6 @@ impl Import {
             report.ignored.merge(copied.ignored);
             report.virtual_chunks += referred.chunks;
             report.virtual_bytes = report.virtual_bytes.saturating_add(referred.bytes);
-            for path in &one.converted {
-                if !report.converted_arrays.contains(path) {
-                    report.converted_arrays.push(path.clone());
-                }
-            }
-            for path in one.reencoded.keys() {
-                if !report.reencoded_arrays.contains(path) {
-                    report.reencoded_arrays.push(path.clone());
-                }
-            }
         }
         let assembled = assemble::run(session, seams, self.limits, &*self.progress).await?;
         report.chunks += assembled.chunks;
@@ -391,6 +447,18 @@ impl Import {
         report.ignored.merge(compared.ignored);
         report.rounded_arrays = prepared.encoded.rounded();
         Ok(report)
+    }
+
+    /// Adds to the stored configuration what it lacks of containers for chunks that are referred to. [`Import::run`] does so
+    /// itself; nothing is added if chunks are copied.
+    ///
+    /// # Errors
+    /// [`ImportError::Container`], [`ImportError::ConfigChanged`], and what the store says.
+    pub async fn add_containers(&self, repository: &Repository) -> Result<(), ImportError> {
+        match self.refers {
+            Some(_) => containers::add_missing(repository, &self.sources).await,
+            None => Ok(()),
+        }
     }
 
     /// The dimension along which arrays grow; nothing if none do.

@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use icefield_core::{ArrayMetadata, NodeKind, NodeMetadata, NodePath};
+use serde::{Deserialize, Serialize};
 
 use crate::document::PLAIN_GROUP;
 use crate::names::DOCUMENT;
@@ -70,7 +71,7 @@ impl Existing {
 }
 
 /// What to do with the chunks of one array.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Action {
     /// Copy each.
     Copy,
@@ -83,7 +84,7 @@ pub(crate) enum Action {
 }
 
 /// A part of a grid of chunks, cut across one axis, and where it goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Shift {
     pub(crate) axis: usize,
     /// Chunks along the axis, in the source.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::names::ORIGIN;
@@ -24,7 +25,7 @@ const ORDER: [&str; 7] = [
 pub(crate) const OF_THE_WINDOW: [&str; 3] = [ORIGIN, "masked_elements", "window_start"];
 
 /// The first member in which two documents differ.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     /// The member, as `attributes.units` or `codecs[1].name`.
     pub member: String,

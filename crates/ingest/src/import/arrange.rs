@@ -26,6 +26,10 @@ const GAP: f64 = 1.5;
 /// A source whose nodes are known.
 #[derive(Debug)]
 pub(super) struct Opened {
+    /// Its number among the sources as they were given.
+    pub(super) given: usize,
+    /// Of its documents with converted times, before anything else of them is changed.
+    pub(super) digest: u32,
     pub(super) source: Arc<dyn Source>,
     pub(super) hierarchy: Hierarchy,
     /// Arrays whose times are converted.

@@ -23,6 +23,8 @@ pub(super) struct Part {
     /// Which of the sources.
     pub(super) source: usize,
     pub(super) growth: Growth,
+    /// The import is done in shares, and another one has the source's other chunks.
+    pub(super) is_borrowed: bool,
 }
 
 /// An array that grows, and all that is put behind what it has.
@@ -141,7 +143,11 @@ mod tests {
                 recoded: None,
             };
             at += growth.length();
-            Part { source, growth }
+            Part {
+                source,
+                growth,
+                is_borrowed: false,
+            }
         });
         let parts = parts.collect();
         Grown {

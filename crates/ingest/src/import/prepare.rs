@@ -14,10 +14,11 @@ use super::encodings::Encoded;
 use super::layout::{Grown, Layout, Part};
 use super::missing::Completed;
 use super::rearrange::stored_as;
+use super::share::digest;
 use super::{Encoding, Import, ImportReport, Missing, seams, selection, times};
 use crate::assemble::{Assembly, Sink};
 use crate::plan::{self, Action, Along, Existing, Growth, Plan, Transfer, document_error};
-use crate::{ImportError, LayoutError, Limits, PlanError, Source, SourceError};
+use crate::{Hierarchy, ImportError, LayoutError, Limits, PlanError, Source, SourceError};
 
 /// Everything that an import will do.
 #[derive(Debug, Default)]
@@ -25,6 +26,8 @@ pub(super) struct Prepared {
     /// The sources in order.
     pub(super) opened: Vec<Opened>,
     pub(super) places: Places,
+    /// The documents whose units of time the sources have, by the paths of these; none if no dimension grows.
+    pub(super) targets: times::Documents,
     /// Documents as they will be, parents before children.
     pub(super) documents: BTreeMap<NodePath, Bytes>,
     /// The chunks of arrays that do not grow, by source.
@@ -41,36 +44,20 @@ impl Import {
     pub(super) async fn prepare(&self, session: &Session) -> Result<Prepared, ImportError> {
         let mut prepared = Prepared::default();
         let (mut unmet, mut unnamed) = (self.selection.named(), self.selection.renamed());
-        for source in &self.sources {
+        for (given, source) in self.sources.iter().enumerate() {
             let hierarchy = source.hierarchy().await?;
             unmet.retain(|(path, _)| !selection::has(&hierarchy, path));
-            let hierarchy = self.selection.chosen(hierarchy);
-            if let Some(first) = hierarchy
-                .unsupported
-                .first()
-                .filter(|_| !self.skip_unsupported)
-            {
-                return Err(first.error().into());
-            }
+            let hierarchy = self.chosen(hierarchy)?;
             prepared
                 .report
                 .omitted
                 .extend(hierarchy.unsupported.clone());
             unnamed.retain(|(path, _)| !selection::has(&hierarchy, path));
-            let named = self.selection.named_anew(Arc::clone(source), hierarchy);
-            let (source, hierarchy) = named.map_err(|error| self.about(source, error.into()))?;
-            if self.missing == Missing::Refuse {
-                self.check_copied(&*source, &hierarchy.nodes)?;
-            }
-            prepared.report.warnings.extend(hierarchy.warnings.clone());
-            prepared.report.ignored.merge(hierarchy.ignored.clone());
-            prepared.opened.push(Opened {
-                source,
-                hierarchy,
-                converted: Vec::new(),
-                reencoded: BTreeMap::new(),
-                kept: None,
-            });
+            let one = self.opened(source, hierarchy)?;
+            let (hierarchy, report) = (&one.hierarchy, &mut prepared.report);
+            report.warnings.extend(hierarchy.warnings.clone());
+            report.ignored.merge(hierarchy.ignored.clone());
+            prepared.opened.push(Opened { given, ..one });
         }
         if let Some((path, wish)) = unmet.first().or(unnamed.first()) {
             let path = (*path).clone();
@@ -97,6 +84,38 @@ impl Import {
         }
         self.plan_all(session, dimension, &mut prepared)?;
         Ok(prepared)
+    }
+
+    /// Leaves out of the nodes of one source what is not to be imported.
+    pub(super) fn chosen(&self, hierarchy: Hierarchy) -> Result<Hierarchy, SourceError> {
+        let hierarchy = self.selection.chosen(hierarchy);
+        let first = hierarchy.unsupported.first();
+        match first.filter(|_| !self.skip_unsupported) {
+            Some(first) => Err(first.error()),
+            None => Ok(hierarchy),
+        }
+    }
+
+    /// Gives what is chosen of one source its new names.
+    pub(super) fn opened(
+        &self,
+        source: &Arc<dyn Source>,
+        chosen: Hierarchy,
+    ) -> Result<Opened, ImportError> {
+        let named = self.selection.named_anew(Arc::clone(source), chosen);
+        let (source, hierarchy) = named.map_err(|error| self.about(source, error.into()))?;
+        if self.missing == Missing::Refuse {
+            self.check_copied(&*source, &hierarchy.nodes)?;
+        }
+        Ok(Opened {
+            given: 0,
+            digest: digest(&hierarchy),
+            source,
+            hierarchy,
+            converted: Vec::new(),
+            reencoded: BTreeMap::new(),
+            kept: None,
+        })
     }
 
     fn check_copied<P: Borrow<NodePath> + Ord, T>(
@@ -135,10 +154,9 @@ impl Import {
             self.check_units(units, dimension, &targets)?;
         }
         for one in &mut prepared.opened {
-            let (source, hierarchy) = (Arc::clone(&one.source), std::mem::take(&mut one.hierarchy));
-            let converted = times::converted(source, hierarchy, &targets).await?;
-            (one.source, one.hierarchy, one.converted) = converted;
+            fit(one, &targets).await?;
         }
+        prepared.targets = targets.clone();
         prepared.encoded = self.encode(&mut prepared.opened, targets).await?;
         prepared.combined = self.combine_attributes(session, &mut prepared.opened)?;
         if self.unordered {
@@ -240,6 +258,7 @@ impl Import {
                 let part = Part {
                     source: number,
                     growth,
+                    is_borrowed: false,
                 };
                 parts.entry(path).or_default().push(part);
             }
@@ -357,6 +376,15 @@ impl Import {
     }
 }
 
+/// Has one source as those that its elements are put behind: with its times in their units.
+pub(super) async fn fit(one: &mut Opened, targets: &times::Documents) -> Result<(), ImportError> {
+    let (source, hierarchy) = (Arc::clone(&one.source), std::mem::take(&mut one.hierarchy));
+    let converted = times::converted(source, hierarchy, targets).await?;
+    (one.source, one.hierarchy, one.converted) = converted;
+    one.digest = digest(&one.hierarchy);
+    Ok(())
+}
+
 impl Prepared {
     /// Adds what is planned of one source.
     fn add(&mut self, plan: Plan) {
@@ -455,6 +483,7 @@ impl Prepared {
         let part = Part {
             source,
             growth: Growth::whole(transfer, difference.clone()),
+            is_borrowed: false,
         };
         Some(Grown {
             path: transfer.to.clone(),

@@ -42,6 +42,7 @@ pub(super) fn assembly(
     if let ([part], 0) = (&grown.parts[..], grown.existing)
         && part.growth.recoded.is_some()
         && part.growth.kept == (0..part.growth.array.shape[grown.axis])
+        && part.growth.length() == grown.array.shape[grown.axis]
     {
         let chunk_shape = part.growth.array.chunk_shape.clone();
         let of_part = (codec_of(&part.growth.document, Some(part))?, chunk_shape);
@@ -73,7 +74,8 @@ pub(super) fn assembly(
                 kept: growth.kept.clone(),
                 codec: codec_of(&growth.document, Some(part))?,
                 chunks: source(part),
-                is_moved: layout.taken.iter().any(|(taken, _)| *taken == number),
+                is_moved: part.is_borrowed
+                    || layout.taken.iter().any(|(taken, _)| *taken == number),
             });
         }
     }

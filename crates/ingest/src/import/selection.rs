@@ -197,7 +197,7 @@ impl Selection {
     }
 
     /// Returns where a node goes: it and each group above it may have another name.
-    fn target(&self, path: &NodePath) -> Result<NodePath, PlanError> {
+    pub(super) fn target(&self, path: &NodePath) -> Result<NodePath, PlanError> {
         let mut at = NodePath::root();
         let mut to = NodePath::root();
         for segment in path.as_str().split('/').filter(|it| !it.is_empty()) {

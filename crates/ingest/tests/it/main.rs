@@ -29,5 +29,7 @@ mod seams;
 #[cfg(unix)]
 mod selection;
 #[cfg(unix)]
+mod shares;
+#[cfg(unix)]
 mod times;
 mod zarr2;
