@@ -20,6 +20,7 @@ mod blocks;
 mod gauge;
 mod part;
 
+use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -76,6 +77,8 @@ pub(crate) struct Assembly {
     parts: Vec<Part>,
     /// The chunks to make, along the axis.
     ranges: Vec<Range<u64>>,
+    /// Of the blocks of these chunks, those that are made; `None` for all.
+    own_blocks: Option<Range<u64>>,
     sink: Sink,
 }
 
@@ -102,6 +105,7 @@ impl Assembly {
             codec,
             parts,
             ranges,
+            own_blocks: None,
             sink,
         }
     }
@@ -128,24 +132,79 @@ impl Assembly {
             is_moved: false,
         };
         let mut assembly = Self::new((path, array), codec, (0, Vec::new()), vec![part], sink);
-        let along = |assembly: &mut Self, axis: usize| {
-            assembly.axis = axis;
-            assembly.parts[0].kept = 0..assembly.shape[axis];
-            let count = assembly.shape[axis].div_ceil(assembly.chunk_shape[axis]);
-            assembly.ranges = std::iter::once(0..count).collect();
-        };
         let axes = 0..assembly.shape.len();
         let best = axes.min_by_key(|axis| {
-            along(&mut assembly, *axis);
-            let blocks = assembly.blocks(limits);
-            (
-                blocks.held.max(limits.elements),
-                blocks.decodes,
-                blocks.held,
-            )
+            assembly.sweep(*axis);
+            assembly.cost(limits)
         });
-        along(&mut assembly, best.unwrap_or(0));
+        assembly.sweep(best.unwrap_or(0));
         assembly
+    }
+
+    /// Has the sweep go along an axis, over all chunks.
+    fn sweep(&mut self, axis: usize) {
+        self.axis = axis;
+        for part in &mut self.parts {
+            part.kept = 0..self.shape[axis];
+        }
+        let count = self.shape[axis].div_ceil(self.chunk_shape[axis]);
+        self.ranges = std::iter::once(0..count).collect();
+    }
+
+    /// What the sweep costs, as it compares: what it holds beyond the limit, decodes, what it holds.
+    fn cost(&self, limits: Limits) -> (u64, u64, u64) {
+        let blocks = self.blocks(limits);
+        let beyond = blocks.held.max(limits.elements);
+        (beyond, blocks.decodes, blocks.held)
+    }
+
+    /// Leaves one of so many shares of the chunks of an array that is one part, so that nothing is decoded for two of them that is
+    /// decoded once for the whole: a piece of the sweep that ends where chunks of both grids do, along the axis that has the most
+    /// such pieces; or some of the blocks, if there are more of those.
+    pub(crate) fn share(mut self, (number, of): (u64, u64), limits: Limits) -> Self {
+        let of = of.max(1);
+        if of == 1 {
+            return self;
+        }
+        let own = |all: u64| {
+            let begin = |number: u64| {
+                let begin = u128::from(all) * u128::from(number.min(of)) / u128::from(of);
+                begin as u64
+            };
+            begin(number)..begin(number.saturating_add(1))
+        };
+        let swept = self.axis;
+        let blocks = self.blocks(limits).count(&self).unwrap_or(u64::MAX);
+        let axes = 0..self.shape.len();
+        let best = axes.min_by_key(|axis| {
+            self.sweep(*axis);
+            (Reverse(self.pieces(*axis).0.min(of)), self.cost(limits))
+        });
+        let axis = best.unwrap_or(0);
+        let (pieces, width) = self.pieces(axis);
+        if blocks.min(of) > pieces.min(of) {
+            self.sweep(swept);
+            self.own_blocks = Some(own(blocks));
+            return self;
+        }
+        self.sweep(axis);
+        let (own, count) = (own(pieces), self.chunk_counts()[axis]);
+        let chunks =
+            own.start.saturating_mul(width).min(count)..own.end.saturating_mul(width).min(count);
+        self.ranges = match chunks.is_empty() {
+            true => Vec::new(),
+            false => vec![chunks],
+        };
+        self
+    }
+
+    /// In how many pieces the chunks along an axis can be cut, and of how many chunks each is.
+    fn pieces(&self, axis: usize) -> (u64, u64) {
+        let chunk = self.chunk_shape[axis];
+        let common = self.parts.iter().fold(chunk, |common, part| {
+            blocks::least_common(common, part.chunk_shape[axis])
+        });
+        (self.shape[axis].div_ceil(common), common / chunk)
     }
 
     /// Returns the path of the array.
@@ -159,6 +218,19 @@ impl Assembly {
         let counts = self.chunk_counts().into_iter().enumerate();
         let others = counts.filter(|(axis, _)| *axis != self.axis);
         others.fold(along, |all, (_, count)| all.saturating_mul(count))
+    }
+
+    /// Chunks that are put together at most, of the blocks that are made.
+    fn own_chunks(&self, limits: Limits) -> u64 {
+        if self.own_blocks.is_none() {
+            return self.chunks();
+        }
+        let regions = self.blocks(limits).regions(self).into_iter().flatten();
+        let made = regions.map(|region| {
+            let chunks = region.chunks(&self.chunk_shape);
+            chunks.shape.iter().product::<u64>()
+        });
+        made.fold(0, u64::saturating_add)
     }
 
     /// Returns the bytes of the elements of one chunk.
@@ -232,7 +304,7 @@ pub(crate) async fn run(
     let mut done = Assembled::default();
     let expected = all
         .iter()
-        .map(Assembly::chunks)
+        .map(|assembly| assembly.own_chunks(limits))
         .fold(0, u64::saturating_add);
     if expected == 0 {
         return Ok(done);

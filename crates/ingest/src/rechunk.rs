@@ -80,6 +80,16 @@ pub struct RechunkReport {
     pub held: u64,
 }
 
+impl RechunkReport {
+    /// Adds what another part of the same rechunking wrote; memory is that of the one which held the most.
+    pub fn add(&mut self, part: Self) {
+        self.chunks += part.chunks;
+        self.bytes += part.bytes;
+        self.decoded += part.decoded;
+        self.held = self.held.max(part.held);
+    }
+}
+
 /// A rechunking that is being described: set what it needs, then [`Rechunk::run`] it.
 ///
 /// - Elements, attributes and all else that `zarr.json` says stay. What reads as the fill value because no chunk was written
@@ -178,8 +188,12 @@ impl Rechunk {
     /// # Errors
     /// As [`Rechunk::run`], for what can be known without reading chunks.
     pub async fn plan(&self, session: &Session) -> Result<RechunkPlan, ImportError> {
-        let prepared = self.prepare(session, session);
-        Ok(self.interrupt.unless(prepared).await??.plan)
+        let planned = async {
+            let mut plan = self.prepare(session, session).await?.plan;
+            (plan.chunks_before, plan.bytes_before) = self.chunks_of(session).await?;
+            Ok(plan)
+        };
+        self.interrupt.unless(planned).await?
     }
 
     /// Rechunks in a writable session without committing; what the session has edited so far counts. After an error the
@@ -195,29 +209,86 @@ impl Rechunk {
     async fn stage_all(&self, session: &Session) -> Result<RechunkReport, ImportError> {
         // What is there is read behind the back of the edits that replace it.
         let before = session.fork()?;
-        let Prepared { plan, array, work } = self.prepare(session, &before).await?;
+        let mut report = self.begin(session).await?;
+        if report.was_needed {
+            report.add(self.move_part(&before, session, (0, 1)).await?);
+        }
+        Ok(report)
+    }
+
+    /// Gives the array its new document in a writable session, and takes its chunks away: the first step where the work is done
+    /// in parts. [`Rechunk::run_part`] reads them in a fork that was made before.
+    ///
+    /// # Errors
+    /// As [`Rechunk::run`], for what can be known without reading chunks.
+    pub async fn begin(&self, session: &Session) -> Result<RechunkReport, ImportError> {
+        let Prepared { plan, array, work } = self.prepare(session, session).await?;
         let mut report = RechunkReport {
             before: plan.before,
             after: plan.after,
             was_needed: plan.is_needed,
-            chunks_before: plan.chunks_before,
-            bytes_before: plan.bytes_before,
             ..RechunkReport::default()
         };
-        let Some((document, assembly)) = work else {
-            return Ok(report);
-        };
-        self.progress.array(&self.path);
-        let all: Vec<Range<u32>> = array.chunk_counts.iter().map(|count| 0..*count).collect();
-        session.delete_chunks(&self.path, &all).await?;
-        session
-            .set_metadata(&self.path, document, WriteMode::Overwrite)
-            .await?;
-        let done = assemble::run(session, vec![assembly], self.limits, &*self.progress).await?;
-        report.chunks = done.chunks;
-        report.bytes = done.bytes;
-        (report.decoded, report.held) = (done.decoded, done.held);
+        (report.chunks_before, report.bytes_before) = self.chunks_of(session).await?;
+        if let Some((document, _)) = work {
+            let all: Vec<Range<u32>> = array.chunk_counts.iter().map(|count| 0..*count).collect();
+            session.delete_chunks(&self.path, &all).await?;
+            session
+                .set_metadata(&self.path, document, WriteMode::Overwrite)
+                .await?;
+        }
         Ok(report)
+    }
+
+    /// Makes one of so many parts of the chunks, by its number from 0 on: reads them in `before`, a fork made before
+    /// [`Rechunk::begin`], and writes them in `session`, a fork made behind it. All parts, merged, come to the whole; done again, in
+    /// another fork, a part comes to the same. Some may have nothing to do.
+    ///
+    /// # Errors
+    /// As [`Rechunk::run`]. The fork then holds a piece of the part: do not merge it.
+    pub async fn run_part(
+        &self,
+        before: &Session,
+        session: &Session,
+        part: (u32, u32),
+    ) -> Result<RechunkReport, ImportError> {
+        let moved = self.move_part(before, session, part);
+        self.interrupt.unless(moved).await?
+    }
+
+    async fn move_part(
+        &self,
+        before: &Session,
+        session: &Session,
+        (number, of): (u32, u32),
+    ) -> Result<RechunkReport, ImportError> {
+        let Prepared { plan, work, .. } = self.prepare(before, before).await?;
+        let mut report = RechunkReport {
+            before: plan.before,
+            after: plan.after,
+            was_needed: plan.is_needed,
+            ..RechunkReport::default()
+        };
+        if let Some((_, assembly)) = work {
+            self.progress.array(&self.path);
+            let part = assembly.share((number.into(), of.into()), self.limits);
+            let done = assemble::run(session, vec![part], self.limits, &*self.progress).await?;
+            report.chunks = done.chunks;
+            report.bytes = done.bytes;
+            (report.decoded, report.held) = (done.decoded, done.held);
+        }
+        Ok(report)
+    }
+
+    /// The chunks that the array has, and their bytes.
+    async fn chunks_of(&self, session: &Session) -> Result<(u64, u64), ImportError> {
+        let mut found = (0, 0);
+        let mut chunks = session.chunks(&self.path)?;
+        while let Some(chunk) = chunks.try_next().await? {
+            found.0 += 1;
+            found.1 += chunk.location.length();
+        }
+        Ok(found)
     }
 
     /// Reads the array of one session, as another one has it.
@@ -240,12 +311,6 @@ impl Rechunk {
             is_needed: changed.is_some(),
             ..RechunkPlan::default()
         };
-        let mut chunks = from.chunks(path)?;
-        while let Some(chunk) = chunks.try_next().await? {
-            plan.chunks_before += 1;
-            plan.bytes_before += chunk.location.length();
-        }
-        drop(chunks);
         let Some(changed) = changed else {
             return Ok(Prepared {
                 plan,

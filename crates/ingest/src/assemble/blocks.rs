@@ -58,7 +58,25 @@ impl Blocks {
         }
     }
 
-    /// Returns the boxes of elements of all blocks; `None` if they, or the chunks of parts in them, cannot be counted.
+    /// Returns how many blocks there are; `None` if they cannot be counted.
+    pub(super) fn count(&self, assembly: &Assembly) -> Option<u64> {
+        let counts = self.counts(assembly).into_iter();
+        let blocks = counts.fold(Some(1_u64), |all, one| all?.checked_mul(one))?;
+        blocks.checked_mul(assembly.ranges.len() as u64)
+    }
+
+    /// Blocks per dimension, of one range of the axis.
+    fn counts(&self, assembly: &Assembly) -> Vec<u64> {
+        let counts = assembly.chunk_counts().into_iter().enumerate();
+        let counts = counts.map(|(at, count)| match at == assembly.axis {
+            true => 1,
+            false => count.div_ceil(self.widths[at]),
+        });
+        counts.collect()
+    }
+
+    /// Returns the boxes of elements of all blocks that are made; `None` if they, or the chunks of parts in them, cannot be
+    /// counted.
     pub(super) fn regions(
         &self,
         assembly: &Assembly,
@@ -66,22 +84,17 @@ impl Blocks {
         if self.decodes == u64::MAX {
             return None;
         }
+        self.count(assembly)?;
         let (axis, shape) = (assembly.axis, assembly.shape.clone());
-        let mut counts = assembly.chunk_counts();
-        let mut lengths = assembly.chunk_shape.clone();
-        for at in 0..counts.len() {
-            lengths[at] *= self.widths[at];
-            counts[at] = if at == axis {
-                1
-            } else {
-                counts[at].div_ceil(self.widths[at])
-            };
-        }
+        let counts = self.counts(assembly);
+        let lengths = assembly.chunk_shape.iter().zip(&self.widths);
+        let lengths: Vec<u64> = lengths.map(|(chunk, width)| chunk * width).collect();
         let chunk = assembly.chunk_shape[axis];
-        let blocks = counts
-            .iter()
-            .try_fold(1_u64, |all, one| all.checked_mul(*one))?;
-        Some(assembly.ranges.clone().into_iter().flat_map(move |range| {
+        let blocks: u64 = counts.iter().product();
+        let own = assembly.own_blocks.clone().unwrap_or(0..u64::MAX);
+        let bound = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let (skipped, taken) = (bound(own.start), bound(own.end.saturating_sub(own.start)));
+        let all = assembly.ranges.clone().into_iter().flat_map(move |range| {
             let (shape, lengths, counts) = (shape.clone(), lengths.clone(), counts.clone());
             (0..blocks).map(move |number| {
                 let start = place(number, &counts);
@@ -101,7 +114,8 @@ impl Blocks {
                 let shape = shape.collect();
                 Region::new(start, shape)
             })
-        }))
+        });
+        Some(all.skip(skipped).take(taken))
     }
 }
 
@@ -207,7 +221,7 @@ fn touched(length: u64, chunk: u64) -> u64 {
     }
 }
 
-fn least_common(one: u64, other: u64) -> u64 {
+pub(super) fn least_common(one: u64, other: u64) -> u64 {
     let (mut a, mut b) = (one, other);
     while b > 0 {
         (a, b) = (b, a % b);

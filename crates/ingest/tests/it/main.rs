@@ -22,6 +22,7 @@ mod missing;
 #[cfg(all(unix, feature = "codecs"))]
 mod nczarr;
 mod netcdf3;
+mod parts;
 #[cfg(feature = "codecs")]
 mod rechunk;
 #[cfg(unix)]
