@@ -158,7 +158,7 @@ impl Import {
                 let axis = along.axis(&path, &array)?;
                 let template = Template {
                     document,
-                    array: array,
+                    array,
                     axis,
                     is_there: true,
                 };
