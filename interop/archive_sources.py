@@ -27,7 +27,8 @@ from fsspec.implementations.reference import LazyReferenceMapper
 from obspec_utils.registry import ObjectStoreRegistry
 from obstore.store import LocalStore
 
-import archive_field  # noqa: F401  (registers its cases)
+import archive_encodings  # noqa: F401  (registers its cases)
+import archive_field  # noqa: F401
 import archive_refusals  # noqa: F401
 import archive_times  # noqa: F401
 from archive_check import same_arrays, same_datasets, unpack

@@ -46,23 +46,23 @@ STEP = 6
 MONTHS = (2, 3, 4)
 
 
-def combinations(seed):
+def combinations(seed, matrix=MATRIX):
     """Rows in which each pair of values of two factors occurs at least once: the next row covers the most new pairs."""
     random = np.random.default_rng(seed)
-    names = list(MATRIX)
+    names = list(matrix)
     left = {frozenset([(a, x), (b, y)]) for a, b in itertools.combinations(names, 2)
-            for x in range(len(MATRIX[a])) for y in range(len(MATRIX[b]))}
+            for x in range(len(matrix[a])) for y in range(len(matrix[b]))}
     while left:
         best = None
         first = sorted(tuple(sorted(pair)) for pair in left)[0]
         for _ in range(30):
-            row = {name: int(random.integers(len(MATRIX[name]))) for name in names}
+            row = {name: int(random.integers(len(matrix[name]))) for name in names}
             row.update(dict(first))
             pairs = {frozenset(pair) for pair in itertools.combinations(row.items(), 2)}
             if best is None or len(pairs & left) > len(best[1] & left):
                 best = row, pairs
         left -= best[1]
-        yield {name: MATRIX[name][at] for name, at in best[0].items()}
+        yield {name: matrix[name][at] for name, at in best[0].items()}
 
 
 def units_of(row, number):

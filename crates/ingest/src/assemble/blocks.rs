@@ -60,7 +60,7 @@ impl Blocks {
 
     /// Returns how many blocks there are; `None` if they cannot be counted.
     pub(super) fn count(&self, assembly: &Assembly) -> Option<u64> {
-        let counts = self.counts(assembly).into_iter();
+        let mut counts = self.counts(assembly).into_iter();
         let blocks = counts.try_fold(1_u64, u64::checked_mul)?;
         blocks.checked_mul(assembly.ranges.len() as u64)
     }

@@ -238,8 +238,10 @@ fn unpacked(opened: &[Opened], targets: &Documents) -> Documents {
         let documents = times::documents(&one.hierarchy);
         for (path, document) in &documents {
             let is_time = times::units(&documents, path).is_some();
+            // Chunks are put together along an axis.
+            let is_scalar = document["shape"].as_array().is_none_or(Vec::is_empty);
             match NumberDecoder::new(document) {
-                Ok(decoder) if !is_time => {
+                Ok(decoder) if !is_time && !is_scalar => {
                     decoders.entry(path.clone()).or_default().push(decoder);
                 }
                 _ => {
@@ -257,8 +259,12 @@ fn unpacked(opened: &[Opened], targets: &Documents) -> Documents {
     found.collect()
 }
 
-/// The document of an array that stores decoded numbers of a type.
+/// The document of an array that stores decoded numbers of a type; `None` if it does.
 fn decoded(document: &Value, data_type: &str) -> Option<Value> {
+    let mut of_encoding = ATTRIBUTES.iter().map(|name| &document["attributes"][name]);
+    if document["data_type"] == data_type && of_encoding.all(Value::is_null) {
+        return None;
+    }
     let bytes = cf::NumberType::of(&data_type.into())?.bytes();
     let mut decoded = of_another_type(document, (data_type, bytes));
     let is_float = data_type.starts_with("float");

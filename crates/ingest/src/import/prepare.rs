@@ -18,7 +18,9 @@ use super::share::digest;
 use super::{Encoding, Import, ImportReport, Missing, seams, selection, times};
 use crate::assemble::{Assembly, Sink};
 use crate::plan::{self, Action, Along, Existing, Growth, Plan, Transfer, document_error};
-use crate::{Hierarchy, ImportError, LayoutError, Limits, PlanError, Source, SourceError};
+use crate::{
+    Difference, Hierarchy, ImportError, LayoutError, Limits, PlanError, Source, SourceError,
+};
 
 /// Everything that an import will do.
 #[derive(Debug, Default)]
@@ -279,6 +281,7 @@ impl Import {
                 prepared,
             )?;
         }
+        prepared.compare_what_is_put_together();
         Ok(())
     }
 
@@ -399,6 +402,25 @@ impl Prepared {
                 if !all.contains(&path) {
                     all.push(path);
                 }
+            }
+        }
+    }
+
+    /// Has arrays compared by their elements, once they are there, that this import puts together.
+    fn compare_what_is_put_together(&mut self) {
+        let put_together: BTreeMap<&NodePath, &Difference> = self
+            .grown
+            .iter()
+            .filter_map(|(grown, _)| {
+                let mut differences = grown.parts.iter().map(|part| part.growth.recoded.as_ref());
+                Some((&grown.path, differences.find_map(|it| it)?))
+            })
+            .collect();
+        for (_, transfer) in &mut self.transfers {
+            if let (Action::Compare, Some(difference)) =
+                (&transfer.action, put_together.get(&transfer.to))
+            {
+                transfer.action = Action::CompareElements((*difference).clone());
             }
         }
     }

@@ -7,7 +7,7 @@ use icefield_ingest::{Encoding, Import, Order, Source};
 use serde_json::{Value, json};
 
 use crate::common::numbers::{along_t, chunks, stored, texts, tree, write};
-use crate::common::{Tree, chain, path, refused, repository, run};
+use crate::common::{Tree, array, chain, path, refused, repository, run};
 
 /// A tree with stored numbers of `/air`.
 fn period(data_type: &str, attributes: Value, values: &[f64]) -> Tree {
@@ -295,6 +295,20 @@ async fn arrays_that_do_not_grow_are_compared_as_numbers() {
     let repository = repository().await;
     let report = run(concat(&[&first, &same]), &repository).await;
     assert_eq!(report.reencoded_arrays, [path("/level")]);
+    // Also where it is stored otherwise than in any source; the third is stored as the result.
+    let double = with_level("float64", json!({}), &[0.5, 1.0, 1.5]);
+    let wrong = with_level("float64", json!({}), &[0.5, 1.0, 2.0]);
+    let decoded = || path("/decoded");
+    let import = concat(&[&same, &first, &double]).encoding(Encoding::Unpacked);
+    run(import.into_group(decoded()), &repository).await;
+    let (document, levels) = stored(&repository, "/decoded/level").await;
+    assert_eq!(
+        (&document["data_type"], &levels[..]),
+        (&json!("float64"), &[0.5, 1.0, 1.5][..])
+    );
+    let import = concat(&[&same, &first, &wrong]).encoding(Encoding::Unpacked);
+    let error = refused(import.into_group(path("/wrong")), &repository).await;
+    assert!(chain(&error).contains("/wrong/level"), "{error}");
     let error = refused(
         concat(&[&first, &other]).into_group(path("/g")),
         &repository,
@@ -375,4 +389,26 @@ async fn packed_coordinates_are_put_in_order() {
     let import = import.encoding(Encoding::Unpacked);
     run(import, &repository).await;
     assert_eq!(stored(&repository, "/t").await.1, [1.0, 2.0, 4.0, 5.0]);
+}
+
+#[tokio::test]
+async fn arrays_without_dimensions_stay_as_they_are() {
+    let with_scalar = |attributes: Value, stored: u8| {
+        let tree = halves(&[0.0]);
+        let mut document = array(&[], &[], &[]);
+        document["attributes"] = attributes;
+        tree.json("height/zarr.json", &document)
+            .file("height/c", [stored]);
+        tree
+    };
+    let first = with_scalar(json!({ "scale_factor": 0.5 }), 4);
+    let same = with_scalar(json!({}), 2);
+    let other = with_scalar(json!({}), 3);
+    for encoding in [Encoding::Exact, Encoding::Unpacked] {
+        let repository = repository().await;
+        run(concat(&[&first, &same]).encoding(encoding), &repository).await;
+        let import = concat(&[&first, &other]).encoding(encoding);
+        let said = chain(&refused(import.into_group(path("/g")), &repository).await);
+        assert!(said.contains("/g/height"), "{said}");
+    }
 }
