@@ -83,8 +83,8 @@ pub use rebase::{
 };
 pub use repository::{Repository, RepositoryBuilder, Revision, Start};
 pub use session::{
-    ChunkInfo, ChunkLocation, ChunkRead, CollectionHold, ForkError, MergeOutcome, NodeInfo,
-    PreloadReport, Returned, Session, WriteMode,
+    ChunkInfo, ChunkLocation, ChunkRead, CollectionHold, ForkError, LeasePass, MergeOutcome,
+    NodeInfo, PreloadReport, Returned, Session, WriteMode,
 };
 pub use settings::{ReadSettings, Settings};
 pub use virtual_chunks::{

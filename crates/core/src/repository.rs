@@ -351,7 +351,7 @@ impl Repository {
     }
 
     /// Returns where a branch stands, if it can be committed to.
-    async fn writable_tip(&self, branch: &BranchName) -> Result<Tip, RepositoryError> {
+    pub(crate) async fn writable_tip(&self, branch: &BranchName) -> Result<Tip, RepositoryError> {
         if !self.0.storage.capabilities().safe_commits() {
             return Err(RepositoryError::UnsafeStore {
                 location: self.0.storage.to_string(),
@@ -370,7 +370,7 @@ impl Repository {
         Ok(Session::detached(Arc::clone(&self.0), base).begin_preload())
     }
 
-    async fn base(&self, id: SnapshotId) -> Result<Base, RepositoryError> {
+    pub(crate) async fn base(&self, id: SnapshotId) -> Result<Base, RepositoryError> {
         Ok(Base::new(self.0.objects.snapshot(id).await?))
     }
 

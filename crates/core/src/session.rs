@@ -5,6 +5,7 @@
 
 mod answer;
 mod base;
+mod continued;
 mod delete_box;
 mod fetch;
 mod fork;
@@ -29,6 +30,7 @@ use icefield_storage::Entropy;
 use serde_json::Value;
 
 pub(crate) use base::Base;
+pub use continued::LeasePass;
 pub(crate) use fork::Lineage;
 pub use fork::{ForkError, MergeOutcome, Returned};
 pub use get_many::ChunkRead;

@@ -271,7 +271,7 @@ impl Session {
     }
 
     /// Records a chunk reference, if the array is still the one that the chunk was written for.
-    fn record(
+    pub(super) fn record(
         &self,
         path: &NodePath,
         node: NodeId,

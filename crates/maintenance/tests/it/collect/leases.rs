@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use icefield_core::{CommitError, CommitOutcome, Session, SessionError, VersionSelection};
+use icefield_core::{
+    BranchName, ChunkId, ChunkLocation, CommitError, CommitOutcome, LeasePass, Session,
+    SessionError, VersionSelection,
+};
 use icefield_maintenance::Collect;
 
 use super::collect;
@@ -279,4 +282,73 @@ async fn a_dead_lease_that_is_renewed_at_any_moment_stays_also_where_versions_ar
         }
     }
     assert!(refused > 1, "{refused}");
+}
+
+/// A chunk that is written, its session gone, and what is left to go on.
+async fn left_behind(world: &World) -> (ChunkId, u64, String) {
+    let session = world.session("main").await;
+    write(&session, 0, 0).await;
+    world.clock.advance(HOUR);
+    let pass = session.lease_pass().await.expect("a pass").to_string();
+    match session.chunk_location(&array(), &[0]).await {
+        Ok(Some(ChunkLocation::Native { id, length, .. })) => (id, length, pass),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn goes_on(world: &World, (id, length, pass): (ChunkId, u64, String)) -> Session {
+    let pass = LeasePass::parse(&pass).expect("a pass");
+    let worker = world.open_on(&world.storage, 8).await;
+    let session = worker.write_session_after(BranchName::main(), &pass).await;
+    let session = session.expect("a session");
+    session.renew_lease().await.expect("renewed");
+    let set = session.set_stored_chunk(&array(), &[0], id, length).await;
+    set.expect("set");
+    session
+}
+
+#[tokio::test]
+async fn a_session_that_goes_on_after_another_has_its_lease() {
+    let world = World::new(18).await;
+    let left = left_behind(&world).await;
+    for _ in 0..2 {
+        world.clock.advance(20 * HOUR);
+        assert_eq!(collect(&world).await.chunks.deleted, 0);
+        drop(goes_on(&world, left.clone()).await);
+    }
+    world.clock.advance(20 * HOUR);
+    let session = goes_on(&world, left).await;
+    assert_eq!(collect(&world).await.chunks.deleted, 0);
+    assert_eq!(world.count("icefield/leases").await, 1);
+    let late = outcome(&session).await;
+    assert!(matches!(late, Ok(CommitOutcome::Committed(_))), "{late:?}");
+    assert_eq!(world.count("icefield/leases").await, 0);
+    collect(&world).await;
+    world.everything_is_there("afterwards").await;
+}
+
+#[tokio::test]
+async fn a_session_that_goes_on_too_late_is_told_so() {
+    let world = World::new(19).await;
+    let left = left_behind(&world).await;
+    world.clock.advance(50 * HOUR);
+    assert_eq!(collect(&world).await.chunks.deleted, 1);
+    let session = goes_on(&world, left).await;
+    let late = outcome(&session).await;
+    let collected = matches!(
+        late,
+        Err(CommitError::Session(SessionError::Collected { .. }))
+    );
+    assert!(collected, "{late:?}");
+}
+
+#[tokio::test]
+async fn a_lease_that_is_ended_holds_nothing_back() {
+    let world = World::new(20).await;
+    let (_, _, pass) = left_behind(&world).await;
+    let pass = LeasePass::parse(&pass).expect("a pass");
+    world.repository.end_lease(&pass).await.expect("ended");
+    assert_eq!(world.count("icefield/leases").await, 0);
+    world.clock.advance(30 * HOUR);
+    assert_eq!(collect(&world).await.chunks.deleted, 1);
 }

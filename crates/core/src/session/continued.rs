@@ -1,0 +1,153 @@
+//! Sessions that go on where another one broke off: chunks that it has stored are set again, and its lease is theirs.
+//!
+//! Nothing refers to such chunks but what the caller remembers of them. A collection spares them as long as the lease is
+//! renewed, and for one floor after that; what it has taken all the same, the commit finds out, as of any old session.
+
+use std::sync::Arc;
+
+use icefield_format::{ChunkId, ChunkRef};
+use icefield_refs::{BranchName, Tip};
+use icefield_storage::{DeleteOutcome, Deletion, StorageExt};
+
+use super::write::array_of;
+use super::{Base, Inner, Moment, Phase, SentLease, Session, SessionLease};
+use crate::change_set::PendingChunk;
+use crate::collection::Lease;
+use crate::repository::Shared;
+use crate::{NodePath, Repository, RepositoryError, SessionError, WriteMode, micros_of_time};
+
+/// The lease of a session, for another one that goes on after it. Its text is `ID:START`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeasePass {
+    id: [u8; 12],
+    /// When the session began, by the store's clock, in microseconds since 1970.
+    started: u64,
+}
+
+impl LeasePass {
+    /// Reads the text of a pass; `None` if it is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (id, started) = text.split_once(':')?;
+        let id: ChunkId = id.parse().ok()?;
+        Some(Self {
+            id: *id.as_bytes(),
+            started: started.parse().ok()?,
+        })
+    }
+}
+
+impl std::fmt::Display for LeasePass {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", ChunkId::from_bytes(self.id), self.started)
+    }
+}
+
+impl Session {
+    /// Makes durable what was written, renews the lease, and returns it for a session that goes on after this one.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn lease_pass(&self) -> Result<LeasePass, SessionError> {
+        let _all_writes_ended = self.ready_to_send().await?;
+        self.renew_lease().await?;
+        let sent = self.send_lease();
+        Ok(LeasePass {
+            id: sent.id,
+            started: sent.started,
+        })
+    }
+
+    /// Sets a chunk that the session stored whose pass this one was opened with. Nothing is read: the object must exist.
+    ///
+    /// # Errors
+    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], [`SessionError::OutOfGrid`], and the reasons why a session
+    /// cannot be written.
+    pub async fn set_stored_chunk(
+        &self,
+        path: &NodePath,
+        index: &[u32],
+        id: ChunkId,
+        length: u64,
+    ) -> Result<(), SessionError> {
+        let _permit = self.begin_write().await?;
+        let node = array_of(&*self.state()?, path)?.id;
+        let chunk = ChunkRef::Native {
+            id,
+            offset: 0,
+            length,
+        };
+        let chunk = PendingChunk::Set(chunk);
+        self.record(path, node, index, chunk, WriteMode::Overwrite)?;
+        Ok(())
+    }
+
+    fn continued(
+        shared: Arc<Shared>,
+        base: Base,
+        branch: BranchName,
+        tip: Tip,
+        pass: &LeasePass,
+    ) -> Self {
+        let entropy = Arc::clone(&shared.entropy);
+        let state = Self::state_of(base, Phase::Open { tip });
+        let now = micros_of_time(shared.clock.now());
+        let sent = SentLease {
+            id: pass.id,
+            age: now.saturating_sub(pass.started),
+            sent_at: now,
+            started: pass.started,
+        };
+        let lease = SessionLease::received(sent, Moment::now(&*shared.clock));
+        Self(Arc::new(Inner {
+            lease: Arc::new(lease),
+            ..Inner::new(shared, Some(branch), state, entropy)
+        }))
+    }
+}
+
+impl Repository {
+    /// As [`Repository::write_session`], for one that goes on after a session that broke off.
+    ///
+    /// # Errors
+    /// As [`Repository::write_session`].
+    pub async fn write_session_after(
+        &self,
+        branch: impl Into<BranchName>,
+        pass: &LeasePass,
+    ) -> Result<Session, RepositoryError> {
+        let branch = branch.into();
+        let tip = self.writable_tip(&branch).await?;
+        let base = self.base(tip.snapshot).await?;
+        let shared = Arc::clone(self.shared());
+        Ok(Session::continued(shared, base, branch, tip, pass).begin_preload())
+    }
+
+    /// Ends the lease of a session after which none goes on: what it has stored is garbage from now on.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn end_lease(&self, pass: &LeasePass) -> Result<(), RepositoryError> {
+        let deletion = Deletion::from(Lease::key(pass.id));
+        match self.shared().storage.delete_one(deletion).await? {
+            DeleteOutcome::Deleted | DeleteOutcome::Refused => Ok(()),
+            DeleteOutcome::Unknown(error) => Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_is_a_text_and_back() {
+        let pass = LeasePass {
+            id: [7; 12],
+            started: 12,
+        };
+        assert_eq!(LeasePass::parse(&pass.to_string()), Some(pass));
+        for wrong in ["", "x:1", "00000000000000000000", "00000000000000000000:x"] {
+            assert_eq!(LeasePass::parse(wrong), None, "{wrong:?}");
+        }
+    }
+}
