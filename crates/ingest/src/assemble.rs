@@ -18,6 +18,7 @@
 mod block;
 mod blocks;
 mod gauge;
+mod memory;
 mod part;
 
 use std::cmp::Reverse;
@@ -30,6 +31,7 @@ use icefield_core::{ArrayMetadata, ChunkIndex, NodePath, Session};
 use self::block::{Block, Done};
 pub(crate) use self::blocks::Blocks;
 use self::gauge::Gauge;
+use self::memory::Memory;
 pub(crate) use self::part::{ChunksOf, OfSession, OfSource, Part};
 use crate::codec::Codec;
 use crate::limits::Budget;
@@ -39,7 +41,7 @@ use crate::{Ignored, ImportError, LayoutError, Limits, PlanError, Progress};
 /// What was put together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Assembled {
-    /// Chunks that were written.
+    /// Chunks that were written, and those that were recalled.
     pub(crate) chunks: u64,
     /// Their bytes.
     pub(crate) bytes: u64,
@@ -80,6 +82,8 @@ pub(crate) struct Assembly {
     /// Of the blocks of these chunks, those that are made; `None` for all.
     own_blocks: Option<Range<u64>>,
     sink: Sink,
+    /// What is remembered of the chunks that were made, if anything.
+    memory: Memory,
 }
 
 impl Assembly {
@@ -107,6 +111,7 @@ impl Assembly {
             ranges,
             own_blocks: None,
             sink,
+            memory: Memory::default(),
         }
     }
 

@@ -37,11 +37,24 @@ impl ZarrDirectory {
     /// # Errors
     /// [`SourceError::NotFound`], [`SourceError::NotADirectory`], [`SourceError::Io`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SourceError> {
-        let builder = DirectoryTree::builder(path.as_ref())
-            .hold(true)
+        Self::opened(path.as_ref(), true)
+    }
+
+    /// Opens a directory without a descriptor that is kept: each read looks the path up anew. For one of many.
+    ///
+    /// # Errors
+    /// As [`ZarrDirectory::open`].
+    pub fn open_unheld(path: impl AsRef<Path>) -> Result<Self, SourceError> {
+        Self::opened(path.as_ref(), false)
+    }
+
+    fn opened(path: &Path, is_held: bool) -> Result<Self, SourceError> {
+        let builder = DirectoryTree::builder(path)
+            .hold(is_held)
+            .must_exist(true)
             .read_only(true);
         let opened = builder.open();
-        let tree = opened.map_err(|error| explained(path.as_ref().display().to_string(), error))?;
+        let tree = opened.map_err(|error| explained(path.display().to_string(), error))?;
         Ok(Self(Root(tree)))
     }
 

@@ -503,6 +503,9 @@ pub enum ImportError {
         /// Why.
         source: Box<TimeError>,
     },
+    /// The sources do not belong together as it was said.
+    #[error(transparent)]
+    Combine(#[from] crate::CombineError),
     /// One of several sources cannot be imported.
     #[error("{name} cannot be imported with the others")]
     OneSource {
@@ -560,9 +563,42 @@ pub enum ImportError {
     },
     /// Somebody wished so.
     #[error(
-        "interrupted before the commit: the branch is where it was, and what was copied is garbage; begin again"
+        "interrupted before the commit: the branch is where it was; begin again, and what was copied is used again if the import can go on"
     )]
     Interrupted(#[from] Interrupted),
+    /// Everything is there, and what is there was to be left out. Nothing is wrong.
+    #[error(
+        "there is nothing to do: all coordinates of the {} sources are there along {dimension:?}",
+        .skipped.len()
+    )]
+    NothingToDo {
+        /// The dimension.
+        dimension: String,
+        /// The sources.
+        skipped: Vec<String>,
+    },
+    /// An earlier attempt at this import landed, and broke off before it could say so. Nothing is wrong.
+    #[error(
+        "an earlier attempt at this import was committed as {snapshot}: there is nothing to do"
+    )]
+    AlreadyLanded {
+        /// The commit.
+        snapshot: icefield_core::SnapshotId,
+    },
+    /// Another program goes on with this import.
+    #[error("{about} goes on elsewhere: wait for the other attempt, or end that and import again")]
+    TakenOver {
+        /// The import, in words.
+        about: String,
+    },
+    /// What an import has left to go on is not understood.
+    #[error(
+        "{place} has what an import left to go on, and is of a newer version or damaged: go on with that version, or end the import with --abandon"
+    )]
+    NotResumed {
+        /// The folder in the repository.
+        place: String,
+    },
     /// An append of sources that have no elements along the dimension, or none that are kept. Nothing is wrong.
     #[error("{name} has no new elements along {dimension:?}: there is nothing to append")]
     NothingNew {

@@ -3,6 +3,7 @@
 mod arrange;
 mod attributes;
 mod choices;
+mod combine;
 mod containers;
 mod converted;
 mod encodings;
@@ -13,10 +14,12 @@ mod outline;
 mod prepare;
 mod rearrange;
 mod refer;
+mod resume;
 mod seams;
 mod selection;
 mod share;
 mod shares;
+mod skip;
 mod survey;
 mod times;
 mod transfer;
@@ -26,14 +29,20 @@ use std::fmt;
 use std::sync::Arc;
 
 use icefield_core::{
-    BranchName, CommitError, CommitOutcome, Interrupt, NodePath, Repository, Session, WriteMode,
+    BranchName, CommitError, CommitOutcome, Interrupt, NodePath, Repository, Session, SessionError,
+    WriteMode,
 };
 
 pub use self::choices::{
     Attributes, DifferingAttribute, Encoding, Gap, Lacking, Missing, Order, Overlap, Rounded,
 };
+use self::combine::Stack;
+pub use self::combine::{Combine, CombineError, ValueFrom};
 pub use self::outline::{ImportPlan, PlannedArray, PlannedSource};
 use self::prepare::Prepared;
+use self::resume::Resumption;
+pub use self::resume::{AbandonedImport, abandon_imports};
+pub(crate) use self::resume::{Digest, Journal, WorkKey};
 pub use self::selection::Selection;
 pub use self::share::Share;
 pub use self::shares::Shares;
@@ -67,6 +76,8 @@ pub struct ImportReport {
     pub assembled_chunks: u64,
     /// Chunks that were decoded for that.
     pub decoded_chunks: u64,
+    /// Of the chunks that were copied, those that an earlier attempt had stored; see [`Import::resumable`].
+    pub resumed_chunks: u64,
     /// Chunks that were compared with those that were there.
     pub compared_chunks: u64,
     /// Arrays of which some source had its times in other units, by their paths in the sources.
@@ -81,6 +92,8 @@ pub struct ImportReport {
     pub lacking: Vec<Lacking>,
     /// Attributes that sources have otherwise than those before them; see [`Import::attributes`].
     pub attributes: Vec<DifferingAttribute>,
+    /// Sources that were there already; see [`Import::skip_existing`].
+    pub skipped: Vec<String>,
     /// What lay in the source and belongs to no node.
     pub ignored: Ignored,
     /// Warnings of the sources.
@@ -137,6 +150,7 @@ pub struct Imported {
 /// - Times in other units, or in another calendar with the same dates, are converted to those that they are put behind. A
 ///   value that these do not have is refused.
 /// - Numbers that are packed otherwise, or of another type, are stored as those that they are put behind ([`Import::encoding`]).
+#[derive(Clone)]
 #[must_use = "nothing is imported before it is run"]
 pub struct Import {
     /// At least one.
@@ -147,6 +161,9 @@ pub struct Import {
     append: Option<String>,
     /// Along which those after the first follow it, unless all are appended.
     concat: Option<String>,
+    /// A new dimension that each of them gets.
+    stack: Option<Stack>,
+    combine: Combine,
     /// Whether coordinates along that dimension need not go on where they ended.
     unordered: bool,
     order: Order,
@@ -159,6 +176,9 @@ pub struct Import {
     /// Whether chunks are referred to where they lie, and the arrays of the source that are copied all the same.
     refers: Option<BTreeSet<NodePath>>,
     layout: ChunkLayout,
+    resumption: Option<Resumption>,
+    /// Whether sources that are there are left out.
+    skip_existing: bool,
     limits: Limits,
     progress: Arc<dyn Progress>,
     interrupt: Interrupt,
@@ -172,6 +192,9 @@ impl fmt::Debug for Import {
             .field("selection", &self.selection)
             .field("skip_unsupported", &self.skip_unsupported)
             .field("append", &self.append)
+            .field("concat", &self.concat)
+            .field("stack", &self.stack)
+            .field("combine", &self.combine)
             .field("unordered", &self.unordered)
             .field("order", &self.order)
             .field("overlap", &self.overlap)
@@ -196,6 +219,8 @@ impl Import {
             skip_unsupported: false,
             append: None,
             concat: None,
+            stack: None,
+            combine: Combine::Nested,
             unordered: false,
             order: Order::Given,
             overlap: Overlap::Refuse,
@@ -205,6 +230,8 @@ impl Import {
             attributes: None,
             refers: None,
             layout: ChunkLayout::kept(),
+            resumption: None,
+            skip_existing: false,
             limits: Limits::default(),
             progress: Arc::new(()),
             interrupt: Interrupt::new(),
@@ -244,6 +271,30 @@ impl Import {
     ) -> Self {
         self.concat = Some(dimension.into());
         self.sources.extend(others);
+        self
+    }
+
+    /// Adds more sources, of which [`Import::stack`] or [`Import::combine`] says how they belong together.
+    pub fn and(mut self, others: impl IntoIterator<Item = Arc<dyn Source>>) -> Self {
+        self.sources.extend(others);
+        self
+    }
+
+    /// Makes each source one element of a new leading dimension, with a coordinate of this name and the values from there, in
+    /// the order of the values. With [`Import::concat`] along another dimension, the sources of each value lie behind one
+    /// another along that; with [`Import::append`] along the new dimension, they are put behind what is there.
+    ///
+    /// Coordinates of other dimensions, their bounds, grid mappings and auxiliary coordinates with dimensions do not get the
+    /// new dimension, and must be equal.
+    pub fn stack(mut self, dimension: impl Into<String>, from: ValueFrom) -> Self {
+        let dimension = dimension.into();
+        self.stack = Some(Stack { dimension, from });
+        self
+    }
+
+    /// Says how the sources belong together.
+    pub fn combine(mut self, combine: Combine) -> Self {
+        self.combine = combine;
         self
     }
 
@@ -312,6 +363,35 @@ impl Import {
         self
     }
 
+    /// Leaves out the sources of which every coordinate along the dimension of [`Import::append`] is there already, by value;
+    /// [`ImportReport::skipped`] names them. Where nothing has the dimension yet, arrays are created. So one import does for
+    /// the first night and for all that follow; what it says of chunks holds for the first.
+    pub fn skip_existing(mut self) -> Self {
+        self.skip_existing = true;
+        self
+    }
+
+    /// Writes down now and then what was done, below `icefield/imports/`, so that the next import of this name goes on there if
+    /// this one breaks off: chunks that are stored are neither read nor written again, as long as their files are the same.
+    /// The name says which import it is: its sources, its place and its options. [`abandon_imports`] ends one that broke off.
+    /// A lease keeps collections from its chunks until then, for one floor after it broke off at most.
+    ///
+    /// An import that is short leaves no trace. References, and sources that do not know the state of their files, such as
+    /// local directories of Zarr format 3, begin anew.
+    pub fn resumable(mut self, name: impl Into<String>) -> Self {
+        self.resumption = Some(Resumption::of(name.into()));
+        self
+    }
+
+    /// Sets after how many stored bytes a resumable import writes down what was done. Default 64 MiB; it does so after 20
+    /// seconds in any case.
+    pub fn resume_every(mut self, bytes: u64) -> Self {
+        if let Some(resumption) = &mut self.resumption {
+            resumption.every_bytes = bytes;
+        }
+        self
+    }
+
     /// Sets how much is under way at once.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -331,7 +411,7 @@ impl Import {
     }
 
     /// Imports to a branch, in one commit. On any error, and if it is stopped, the branch is where it was;
-    /// chunks that were copied in vain stay behind as garbage.
+    /// chunks that were copied in vain stay behind as garbage, or for a [resumable](Import::resumable) import to go on.
     ///
     /// # Errors
     /// The first thing that does not fit, by name.
@@ -341,12 +421,52 @@ impl Import {
         branch: BranchName,
         message: &str,
     ) -> Result<Imported, ImportError> {
-        let session = repository.write_session(branch).await?;
+        let Some(resumption) = &self.resumption else {
+            let session = repository.write_session(branch).await?;
+            return self.run_in(repository, &session, message, None).await;
+        };
+        let (journal, session) = Journal::open(repository, branch, resumption).await?;
+        let journal = Arc::new(journal);
+        let imported = self
+            .run_in(repository, &session, message, Some(&journal))
+            .await;
+        match &imported {
+            Ok(Imported {
+                commit: CommitOutcome::Committed(_),
+                ..
+            }) => journal.remove().await,
+            // The next attempt begins anew.
+            Err(ImportError::Commit(CommitError::Session(SessionError::Collected { .. }))) => {
+                journal.remove().await;
+            }
+            // The branch moved, or it broke off: what was done is of use the next time.
+            _ => {
+                if let Err(error) = journal.write(&session).await {
+                    tracing::debug!(%error, "the last chunks of the import will be imported anew");
+                }
+            }
+        }
+        imported
+    }
+
+    async fn run_in(
+        &self,
+        repository: &Repository,
+        session: &Session,
+        message: &str,
+        journal: Option<&Arc<Journal>>,
+    ) -> Result<Imported, ImportError> {
         self.interrupt.check()?;
         self.add_containers(repository).await?;
-        let report = self.stage(&session).await?;
+        let staged = self.stage_all(session, journal);
+        let report = self.interrupt.unless(staged).await??;
         self.progress.finishing();
-        let commit = session.commit(message).interruptible(&self.interrupt);
+        let mut commit = session.commit(message).interruptible(&self.interrupt);
+        if let Some(journal) = journal
+            && let Some((name, attempt)) = journal.attempt().await
+        {
+            commit = commit.metadata(name, attempt);
+        }
         let commit = match commit.await {
             Err(CommitError::Interrupted(interrupted)) => return Err(interrupted.into()),
             Err(CommitError::NothingToCommit) => {
@@ -374,14 +494,21 @@ impl Import {
     /// As [`Import::run`].
     pub async fn stage(&self, session: &Session) -> Result<ImportReport, ImportError> {
         // Whatever is dropped leaves uncommitted edits and garbage.
-        self.interrupt.unless(self.stage_all(session)).await?
+        self.interrupt.unless(self.stage_all(session, None)).await?
     }
 
-    async fn stage_all(&self, session: &Session) -> Result<ImportReport, ImportError> {
-        let mut prepared = self.prepare(session).await?;
-        let seams = prepared.seams(session, self.dimension(), self.limits)?;
+    async fn stage_all(
+        &self,
+        session: &Session,
+        journal: Option<&Arc<Journal>>,
+    ) -> Result<ImportReport, ImportError> {
+        let adapted = self.adapted(session)?;
+        let this = adapted.as_ref().unwrap_or(self);
+        let mut prepared = this.prepare(session).await?;
+        let seams = prepared.seams(session, prepared.dimension(), self.limits)?;
         let mut report = self.stage_documents(session, &mut prepared).await?;
-        report.add(self.move_chunks(session, &prepared, seams).await?);
+        let moved = self.move_chunks(session, &prepared, seams, journal);
+        report.add(moved.await?);
         Ok(report)
     }
 
@@ -420,20 +547,31 @@ impl Import {
         &self,
         session: &Session,
         prepared: &Prepared,
-        (seams, compared): (Vec<Assembly>, Vec<Assembly>),
+        (mut seams, compared): (Vec<Assembly>, Vec<Assembly>),
+        journal: Option<&Arc<Journal>>,
     ) -> Result<ImportReport, ImportError> {
         let mut report = ImportReport::default();
-        for (number, one) in prepared.opened.iter().enumerate() {
-            let moved = self.move_all(session, &one.source, prepared.transfers_of(number));
+        for (one, moved) in prepared.opened.iter().zip(prepared.moved()) {
+            let transfers = prepared.transfers(&moved);
+            let moved = self.move_all(session, &one.source, transfers, journal);
             let (copied, referred) = moved
                 .await
                 .map_err(|error| self.about(&one.source, error))?;
             report.chunks += copied.chunks;
             report.bytes += copied.bytes;
             report.compared_chunks += copied.compared;
+            report.resumed_chunks += copied.recalled;
             report.ignored.merge(copied.ignored);
             report.virtual_chunks += referred.chunks;
             report.virtual_bytes = report.virtual_bytes.saturating_add(referred.bytes);
+        }
+        if let Some(journal) = journal {
+            for assembly in &mut seams {
+                let (chunks, bytes) = assembly.recall(session, journal).await?;
+                report.chunks += chunks;
+                report.bytes += bytes;
+                report.resumed_chunks += chunks;
+            }
         }
         let assembled = assemble::run(session, seams, self.limits, &*self.progress).await?;
         report.chunks += assembled.chunks;
@@ -474,6 +612,7 @@ impl Import {
         session: &Session,
         source: &Arc<dyn Source>,
         transfers: Vec<Transfer>,
+        journal: Option<&Arc<Journal>>,
     ) -> Result<(transfer::Copied, refer::Referred), ImportError> {
         let (copies, referred) = match &self.refers {
             None => (transfers, refer::Referred::default()),
@@ -482,7 +621,8 @@ impl Import {
                 refer::run(&**source, session, transfers, refers).await?
             }
         };
-        Ok((self.transfer(source, session, copies).await?, referred))
+        let copied = self.transfer(source, session, copies, journal).await?;
+        Ok((copied, referred))
     }
 
     async fn transfer(
@@ -490,11 +630,13 @@ impl Import {
         source: &Arc<dyn Source>,
         session: &Session,
         transfers: Vec<Transfer>,
+        journal: Option<&Arc<Journal>>,
     ) -> Result<transfer::Copied, ImportError> {
-        match transfers.is_empty() {
-            true => Ok(transfer::Copied::default()),
-            false => transfer::run(source, session, transfers, self.limits, &*self.progress).await,
+        if transfers.is_empty() {
+            return Ok(transfer::Copied::default());
         }
+        let told = (&*self.progress, journal.map(|journal| &**journal));
+        transfer::run(source, session, transfers, self.limits, told).await
     }
 
     /// Of several sources, an error names the one.

@@ -96,9 +96,9 @@ pub use icefield_zarr_fs::{StorageTree, TreeError, TreeKey, TreePrefix, ZipLayou
 pub use icefield_zarr_store::{ChunkCodec, Elements};
 pub use ignored::Ignored;
 pub use import::{
-    Attributes, DifferingAttribute, Encoding, Gap, Import, ImportPlan, ImportReport, Imported,
-    Lacking, Missing, Order, Overlap, PlannedArray, PlannedSource, Rounded, Selection, Share,
-    Shares, Survey,
+    AbandonedImport, Attributes, Combine, CombineError, DifferingAttribute, Encoding, Gap, Import,
+    ImportPlan, ImportReport, Imported, Lacking, Missing, Order, Overlap, PlannedArray,
+    PlannedSource, Rounded, Selection, Share, Shares, Survey, ValueFrom, abandon_imports,
 };
 pub use kerchunk::{OpenUrl, is_kerchunk_parquet, read_kerchunk, read_kerchunk_parquet};
 pub use limits::Limits;

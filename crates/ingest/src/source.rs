@@ -1,7 +1,9 @@
 //! What an import reads from.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -14,7 +16,7 @@ use crate::{ChunkExtents, Ignored, SourceError};
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceNode {
     document: Bytes,
-    metadata: NodeMetadata,
+    metadata: Arc<NodeMetadata>,
 }
 
 impl SourceNode {
@@ -23,7 +25,7 @@ impl SourceNode {
     /// # Errors
     /// The rule that it breaks.
     pub fn parse(document: Bytes, limit: usize) -> Result<Self, icefield_core::MetadataError> {
-        let metadata = NodeMetadata::parse_new(&document, limit)?;
+        let metadata = Arc::new(NodeMetadata::parse_new(&document, limit)?);
         Ok(Self { document, metadata })
     }
 
@@ -40,6 +42,24 @@ impl SourceNode {
     /// Returns what the document says of an array; `None` if it is a group.
     pub fn array(&self) -> Option<&ArrayMetadata> {
         self.metadata.array()
+    }
+}
+
+/// Nodes that many sources have alike, each held once.
+#[derive(Debug, Default)]
+pub(crate) struct SharedNodes(HashMap<Bytes, SourceNode>);
+
+impl SharedNodes {
+    /// Puts the nodes of other sources in the place of equal ones.
+    pub(crate) fn share(&mut self, hierarchy: &mut Hierarchy) {
+        for node in hierarchy.nodes.values_mut() {
+            match self.0.get(&node.document) {
+                Some(same) => *node = same.clone(),
+                None => {
+                    self.0.insert(node.document.clone(), node.clone());
+                }
+            }
+        }
     }
 }
 
@@ -109,9 +129,9 @@ pub struct References<'a> {
     /// For each row of the extents, which of them.
     pub source: Vec<u32>,
     /// Which bytes of which of them are which chunk.
-    pub extents: &'a ChunkExtents,
+    pub extents: Cow<'a, ChunkExtents>,
     /// Chunks that lie in no file.
-    pub made: &'a [(ChunkIndex, Bytes)],
+    pub made: Cow<'a, [(ChunkIndex, Bytes)]>,
 }
 
 /// A hierarchy to import: nodes with Zarr v3 documents, and the encoded bytes of their chunks.
@@ -163,6 +183,12 @@ pub trait Source: fmt::Debug + fmt::Display + Send + Sync + 'static {
     fn is_at_hand(&self, path: &NodePath) -> bool {
         let _ = path;
         false
+    }
+
+    /// Returns a text that is another one once a file of the source is another one, by its size and its version; `None` if the
+    /// source cannot tell. What was imported of the same state need not be imported again.
+    fn state(&self) -> Option<String> {
+        None
     }
 
     /// Returns what messages call a chunk: the name of its file, for instance.

@@ -40,6 +40,11 @@ impl ChunkExtents {
         }
     }
 
+    /// Returns the number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
     /// Adds a chunk. The coordinates must be as many as the array has dimensions.
     pub fn push(&mut self, index: &[u32], file: u32, offset: u64, length: u64) {
         debug_assert_eq!(index.len(), self.rank, "BUG: the reader knows the rank");

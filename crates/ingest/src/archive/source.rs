@@ -1,5 +1,6 @@
 //! An archive as the source of an import.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use icefield_core::{ArrayMetadata, ChunkIndex, NodePath, VirtualChecksum, Virtua
 use super::{
     Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ChunkExtents, Expected,
 };
+use crate::import::Digest;
 use crate::source::References;
 use crate::{ChunkEntry, Hierarchy, Source, SourceError, SourceNode};
 
@@ -198,8 +200,8 @@ impl Source for ArchiveSource {
         Ok(References {
             sources,
             source,
-            extents,
-            made: array.made(),
+            extents: Cow::Borrowed(extents),
+            made: Cow::Borrowed(array.made()),
         })
     }
 
@@ -207,6 +209,17 @@ impl Source for ArchiveSource {
         let files = self.archive.files.iter();
         let named = files.filter(|file| file.meta().is_some());
         named.map(|file| file.url().to_owned()).collect()
+    }
+
+    fn state(&self) -> Option<String> {
+        let mut digest = Digest::new();
+        for file in &self.archive.files {
+            // Of an entry of a zip file, the state is not known.
+            let meta = file.meta()?;
+            let named = digest.text(file.url()).number(meta.size);
+            digest = named.text(meta.version.as_str());
+        }
+        Some(digest.hex())
     }
 
     fn is_at_hand(&self, path: &NodePath) -> bool {

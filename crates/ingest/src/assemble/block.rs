@@ -123,10 +123,17 @@ impl Block {
             let part = &assembly.parts[number];
             let wanted = wanted.as_ref()?.moved(axis, part.kept.start, 0);
             let region = moved_box(part, axis, &found).common(&wanted)?;
+            let region = region.moved(axis, 0, part.kept.start);
+            if assembly
+                .memory
+                .has_all(&region.chunks(&assembly.chunk_shape))
+            {
+                return None;
+            }
             Some(Step {
                 part: number,
                 place: found,
-                region: region.moved(axis, 0, part.kept.start),
+                region,
             })
         })
     }
@@ -156,6 +163,9 @@ impl Block {
             to.iter_mut()
                 .zip(&chunks.start)
                 .for_each(|(at, start)| *at += start);
+            if assembly.memory.has(&to) {
+                continue;
+            }
             let elements = self.add(step, decoded.as_ref(), &to).map_err(damaged)?;
             if let Some(elements) = elements {
                 done.push(self.finish(session, &to, elements).await?);
@@ -242,6 +252,7 @@ impl Block {
                 session
                     .set_chunk(path, &index, encoded.into(), WriteMode::Overwrite)
                     .await?;
+                self.assembly.note(session, place, &index).await?;
                 Ok(Done::Written(length))
             }
             (Sink::Compare, there) => {

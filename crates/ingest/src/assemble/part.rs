@@ -46,6 +46,9 @@ pub(crate) trait ChunksOf: fmt::Debug + Send + Sync {
     /// Returns what messages call a chunk.
     fn name(&self, index: &ChunkIndex) -> String;
 
+    /// Returns a text that is another one once the chunks may be others; `None` if that is not known.
+    fn state(&self) -> Option<String>;
+
     /// Returns what lies beside the chunks and is none, as far as they were listed.
     fn ignored(&self) -> Ignored {
         Ignored::default()
@@ -127,6 +130,10 @@ impl ChunksOf for OfSource {
         self.source.chunk_name(&self.path, &self.array, index)
     }
 
+    fn state(&self) -> Option<String> {
+        Some(format!("{}{}", self.source.state()?, self.path))
+    }
+
     fn ignored(&self) -> Ignored {
         let listed = self.listed.get();
         listed.map_or_else(Ignored::default, |listed| listed.ignored.clone())
@@ -149,5 +156,10 @@ impl ChunksOf for OfSession {
 
     fn name(&self, index: &ChunkIndex) -> String {
         format!("chunk {index} of {}", self.path)
+    }
+
+    fn state(&self) -> Option<String> {
+        let snapshot = self.session.snapshot_id().ok()?;
+        Some(format!("{snapshot}{}", self.path))
     }
 }

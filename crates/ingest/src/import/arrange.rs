@@ -10,6 +10,7 @@ use icefield_core::{MetadataError, NodePath, Session};
 use serde_json::{Map, Value};
 
 use super::labels::{self, Label, Line, Tail, float, follow, ordered};
+use super::share::digest;
 use super::times::{self, Documents, MAX_DOCUMENT};
 use crate::cf::{Conversion, Number, NumberType, TimeError, TimeUnits, moment};
 use crate::chunk_layout::of_another_type;
@@ -41,8 +42,25 @@ pub(super) struct Opened {
 }
 
 impl Opened {
+    /// Converts its times to the units of the target, which has these documents at the same paths.
+    pub(super) async fn convert(&mut self, targets: &Documents) -> Result<(), ImportError> {
+        let (source, hierarchy) = (
+            Arc::clone(&self.source),
+            std::mem::take(&mut self.hierarchy),
+        );
+        let (source, hierarchy, converted) = times::converted(source, hierarchy, targets).await?;
+        (self.source, self.hierarchy) = (source, hierarchy);
+        for path in converted {
+            if !self.converted.contains(&path) {
+                self.converted.push(path);
+            }
+        }
+        self.digest = digest(&self.hierarchy);
+        Ok(())
+    }
+
     /// Returns the coordinate along a dimension that lies nearest to the root.
-    fn coordinate(&self, dimension: &str) -> Option<Label> {
+    pub(super) fn coordinate(&self, dimension: &str) -> Option<Label> {
         let labels = labels::labels(&self.hierarchy, dimension).into_iter();
         labels
             .filter(|it| it.is_coordinate)
@@ -67,7 +85,8 @@ impl Opened {
         Ok(())
     }
 
-    async fn values(&self, path: &NodePath) -> Result<Option<Vec<Number>>, ImportError> {
+    /// Reads the numbers of a coordinate.
+    pub(super) async fn values(&self, path: &NodePath) -> Result<Option<Vec<Number>>, ImportError> {
         labels::of_source(&*self.source, &self.hierarchy, path).await
     }
 }

@@ -28,6 +28,11 @@ pub(super) trait Convert: fmt::Debug + Send + Sync {
     /// # Errors
     /// Why it cannot be had.
     fn convert(&self, from: &[u8], into: &mut [u8]) -> Result<(), String>;
+
+    /// Whether an element may come out otherwise than readers find it, which the report of an import is to tell.
+    fn may_round(&self) -> bool {
+        false
+    }
 }
 
 /// How the elements of one array are converted.
@@ -237,6 +242,12 @@ impl Source for Converted {
 
     fn urls(&self) -> Vec<String> {
         self.inner.urls()
+    }
+
+    fn state(&self) -> Option<String> {
+        // A chunk that is taken over from an earlier attempt would be missing in what is told of rounding.
+        let may_round = self.arrays.values().any(|it| it.convert.may_round());
+        self.inner.state().filter(|_| !may_round)
     }
 
     fn is_at_hand(&self, path: &NodePath) -> bool {

@@ -107,6 +107,7 @@ impl Import {
                 let convert = Repacked {
                     repacking,
                     rounding: Arc::clone(rounding),
+                    may_round: tolerance.is_some(),
                 };
                 one.reencoded
                     .insert(path.clone(), difference(target, &document));
@@ -290,9 +291,14 @@ fn decoded(document: &Value, data_type: &str) -> Option<Value> {
 struct Repacked {
     repacking: Repacking,
     rounding: Arc<Rounding>,
+    may_round: bool,
 }
 
 impl Convert for Repacked {
+    fn may_round(&self) -> bool {
+        self.may_round
+    }
+
     fn convert(&self, from: &[u8], into: &mut [u8]) -> Result<(), String> {
         let off = self.repacking.repacked(from, into);
         let off = off.map_err(|error| error.to_string())?;

@@ -10,10 +10,11 @@
 use std::cmp::Ordering;
 
 use futures::TryStreamExt;
-use icefield_core::{ByteRange, NodePath, Session, SessionError};
+use icefield_core::{ArrayMetadata, ByteRange, ChunkIndex, NodePath, Session, SessionError};
 use serde_json::Value;
 
 use super::times;
+use crate::assemble::ChunksOf;
 use crate::cf::{Number, NumberType};
 use crate::codec::{Codec, Elements};
 use crate::plan::coordinate;
@@ -228,6 +229,56 @@ pub(super) async fn of_source(
         values.extend(numbers(&elements, kind, count as usize));
     }
     Ok(Some(values))
+}
+
+/// What an element of a coordinate is compared by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LabelKey {
+    Number(Option<i128>),
+    Bytes(Vec<u8>),
+}
+
+/// Reads an array of one dimension, numbers or not; `None` if it cannot be decoded.
+pub(super) async fn keys(
+    chunks: &dyn ChunksOf,
+    document: &[u8],
+    array: &ArrayMetadata,
+) -> Result<Option<Vec<LabelKey>>, ImportError> {
+    let document: Value = serde_json::from_slice(document).unwrap_or_default();
+    let kind = NumberType::of(&document["data_type"]);
+    let (Ok(codec), [length], [chunk]) = (
+        Codec::of(&document),
+        &array.shape[..],
+        &array.chunk_shape[..],
+    ) else {
+        return Ok(None);
+    };
+    let mut keys = Vec::new();
+    for index in 0..array.chunk_counts[0] {
+        let read = chunks.read(&ChunkIndex::from(vec![index])).await?;
+        let elements = match read.map(|bytes| codec.decode(&bytes)) {
+            None => codec.filled_chunk(),
+            Some(Ok(elements)) => elements,
+            Some(Err(_)) => return Ok(None),
+        };
+        let count = (length - u64::from(index) * chunk).min(*chunk) as usize;
+        match (&elements, kind) {
+            (Elements::Fixed(_), Some(kind)) => {
+                let numbers = numbers(&elements, kind, count).into_iter();
+                keys.extend(numbers.map(|it| LabelKey::Number(ordered(it))));
+            }
+            (Elements::Fixed(bytes), None) => {
+                let all = bytes.chunks_exact(codec.width().max(1)).take(count);
+                keys.extend(all.map(|it| LabelKey::Bytes(it.to_vec())));
+            }
+            #[cfg(feature = "codecs")]
+            (Elements::Variable(texts), _) => {
+                let all = texts.iter().take(count);
+                keys.extend(all.map(|it| LabelKey::Bytes(it.to_vec())));
+            }
+        }
+    }
+    Ok(Some(keys))
 }
 
 /// Returns how the coordinates of an array in the repository end.

@@ -245,6 +245,10 @@ impl Source for WithMore {
         self.inner.urls()
     }
 
+    fn state(&self) -> Option<String> {
+        self.inner.state()
+    }
+
     fn is_at_hand(&self, path: &NodePath) -> bool {
         self.added.contains(path) || self.inner.is_at_hand(path)
     }

@@ -34,6 +34,8 @@ pub struct ImportPlan {
     pub lacking: Vec<Lacking>,
     /// Attributes that sources have otherwise than those before them; see [`Import::attributes`].
     pub attributes: Vec<DifferingAttribute>,
+    /// Sources that are there already, and would be left out.
+    pub skipped: Vec<String>,
     /// Warnings of the sources.
     pub warnings: Vec<String>,
     /// Nodes that would be left out because Zarr has no words for them.
@@ -101,8 +103,10 @@ impl Import {
         let session = repository.write_session(branch).await?;
         self.interrupt.check()?;
         let outlined = async {
-            let prepared = self.prepare(&session).await?;
-            let seams = prepared.seams(&session, self.dimension(), self.limits)?;
+            let adapted = self.adapted(&session)?;
+            let this = adapted.as_ref().unwrap_or(self);
+            let prepared = this.prepare(&session).await?;
+            let seams = prepared.seams(&session, prepared.dimension(), self.limits)?;
             self.outline(&prepared, seams, |path| session.array(path).is_err())
                 .await
         };
@@ -124,8 +128,8 @@ impl Import {
                 Some((path.clone(), planned))
             })
             .collect();
-        for (number, one) in prepared.opened.iter().enumerate() {
-            for transfer in prepared.transfers_of(number) {
+        for (one, moved) in prepared.opened.iter().zip(prepared.moved()) {
+            for transfer in prepared.transfers(&moved) {
                 let amount = amount(&*one.source, &transfer).await?;
                 let compared = || {
                     let document = &transfer.document;
@@ -174,7 +178,7 @@ impl Import {
         }
         let sources = prepared.opened.iter().map(|one| PlannedSource {
             name: one.source.to_string(),
-            elements: elements(one, self.dimension()),
+            elements: elements(one, prepared.dimension()),
             left_out: one
                 .kept
                 .as_ref()
@@ -183,7 +187,7 @@ impl Import {
             reencoded: one.reencoded.keys().cloned().collect(),
         });
         Ok(ImportPlan {
-            dimension: Some(self.dimension().to_owned()).filter(|it| !it.is_empty()),
+            dimension: prepared.dimension.clone(),
             sources: sources.collect(),
             arrays: arrays.into_values().collect(),
             new_groups: prepared.report.new_groups,
@@ -191,6 +195,7 @@ impl Import {
             gaps: prepared.places.gaps.clone(),
             lacking: prepared.completed.lacking.clone(),
             attributes: prepared.combined.differing.clone(),
+            skipped: prepared.report.skipped.clone(),
             warnings: prepared.report.warnings.clone(),
             omitted: prepared.report.omitted.clone(),
         })

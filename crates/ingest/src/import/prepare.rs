@@ -18,6 +18,7 @@ use super::share::digest;
 use super::{Encoding, Import, ImportReport, Missing, seams, selection, times};
 use crate::assemble::{Assembly, Sink};
 use crate::plan::{self, Action, Along, Existing, Growth, Plan, Transfer, document_error};
+use crate::source::SharedNodes;
 use crate::{
     Difference, Hierarchy, ImportError, LayoutError, Limits, PlanError, Source, SourceError,
 };
@@ -25,6 +26,8 @@ use crate::{
 /// Everything that an import will do.
 #[derive(Debug, Default)]
 pub(super) struct Prepared {
+    /// Along which the sources lie behind one another, if they do.
+    pub(super) dimension: Option<String>,
     /// The sources in order.
     pub(super) opened: Vec<Opened>,
     pub(super) places: Places,
@@ -41,13 +44,29 @@ pub(super) struct Prepared {
     pub(super) report: ImportReport,
 }
 
+/// Chunks of one source and one array, by their place among all that is planned.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Moved {
+    /// All of an array that does not grow.
+    Whole(usize),
+    /// Those of a part that are taken as they are.
+    Taken {
+        /// Among the arrays that grow.
+        array: usize,
+        /// Among what is taken of it.
+        taken: usize,
+    },
+}
+
 impl Import {
     /// Finds out what to do.
     pub(super) async fn prepare(&self, session: &Session) -> Result<Prepared, ImportError> {
-        let mut prepared = Prepared::default();
+        let (mut prepared, mut shared) = (Prepared::default(), SharedNodes::default());
         let (mut unmet, mut unnamed) = (self.selection.named(), self.selection.renamed());
         for (given, source) in self.sources.iter().enumerate() {
-            let hierarchy = source.hierarchy().await?;
+            let mut hierarchy = source.hierarchy().await?;
+            // Thousands of files are alike.
+            shared.share(&mut hierarchy);
             unmet.retain(|(path, _)| !selection::has(&hierarchy, path));
             let hierarchy = self.chosen(hierarchy)?;
             prepared
@@ -70,10 +89,12 @@ impl Import {
         {
             return Err(PlanError::Tolerance { tolerance }.into());
         }
-        if self.append.is_some() && !self.layout.is_kept() {
+        if self.append.is_some() && !self.layout.is_kept() && !self.skip_existing {
             return Err(PlanError::from(LayoutError::Append).into());
         }
-        let dimension = self.append.as_deref().or(self.concat.as_deref());
+        prepared.dimension = self.combined(session, &mut prepared.opened).await?;
+        let dimension = prepared.dimension.clone();
+        let dimension = dimension.as_deref();
         if let Some(dimension) = dimension {
             self.arrange(session, dimension, &mut prepared).await?;
         } else if self.encoding == Encoding::Unpacked {
@@ -141,12 +162,16 @@ impl Import {
         dimension: &str,
         prepared: &mut Prepared,
     ) -> Result<(), ImportError> {
-        arrange::order(&mut prepared.opened, dimension, self.order).await?;
+        if self.concat.as_deref() == Some(dimension) || self.append.is_some() {
+            arrange::order(&mut prepared.opened, dimension, self.order).await?;
+        }
         prepared.completed = self.complete(session, dimension, &mut prepared.opened)?;
         let targets = match (&self.append, &self.time_units) {
             (Some(_), _) => self.targets(session, &prepared.opened)?,
-            (None, Some(units)) => arrange::with_units(&prepared.opened, dimension, units).await?,
-            (None, None) => prepared
+            (None, Some(units)) if self.concat.as_deref() == Some(dimension) => {
+                arrange::with_units(&prepared.opened, dimension, units).await?
+            }
+            (None, _) => prepared
                 .opened
                 .first()
                 .map(|first| times::documents(&first.hierarchy))
@@ -156,7 +181,11 @@ impl Import {
             self.check_units(units, dimension, &targets)?;
         }
         for one in &mut prepared.opened {
-            fit(one, &targets).await?;
+            one.convert(&targets).await?;
+        }
+        if self.skip_existing && self.append.is_some() {
+            self.leave_out_existing(session, dimension, prepared)
+                .await?;
         }
         prepared.targets = targets.clone();
         prepared.encoded = self.encode(&mut prepared.opened, targets).await?;
@@ -251,7 +280,8 @@ impl Import {
                 let mut documents = prepared.completed.documents.clone();
                 documents.extend(prepared.encoded.documents.clone());
                 stored_as(&mut plan, &self.group, &documents)?;
-                self.rearrange(&mut plan, &prepared.opened)?;
+                let dimension = dimension.unwrap_or_default();
+                self.rearrange(&mut plan, &prepared.opened, dimension)?;
             }
             plan.explain(&one.reencoded);
             for growth in std::mem::take(&mut plan.growths) {
@@ -379,16 +409,12 @@ impl Import {
     }
 }
 
-/// Has one source as those that its elements are put behind: with its times in their units.
-pub(super) async fn fit(one: &mut Opened, targets: &times::Documents) -> Result<(), ImportError> {
-    let (source, hierarchy) = (Arc::clone(&one.source), std::mem::take(&mut one.hierarchy));
-    let converted = times::converted(source, hierarchy, targets).await?;
-    (one.source, one.hierarchy, one.converted) = converted;
-    one.digest = digest(&one.hierarchy);
-    Ok(())
-}
-
 impl Prepared {
+    /// The dimension along which arrays grow; nothing if none do.
+    pub(super) fn dimension(&self) -> &str {
+        self.dimension.as_deref().unwrap_or_default()
+    }
+
     /// Adds what is planned of one source.
     fn add(&mut self, plan: Plan) {
         self.documents.extend(plan.documents);
@@ -433,28 +459,40 @@ impl Prepared {
             .collect()
     }
 
-    /// Returns the chunks of a source that are copied, referred to or compared one by one.
-    pub(super) fn transfers_of(&self, source: usize) -> Vec<Transfer> {
-        let is_of_it = |(of, transfer): &&(usize, Transfer)| {
-            *of == source && !matches!(transfer.action, Action::CompareElements(_))
-        };
-        let whole = self.transfers.iter().filter(is_of_it);
-        let mut transfers: Vec<Transfer> = whole.map(|(_, it)| it.clone()).collect();
-        for (grown, layout) in &self.grown {
-            for (number, shift) in &layout.taken {
-                let part = &grown.parts[*number];
-                if part.source == source {
-                    transfers.push(Transfer {
-                        from: part.growth.from.clone(),
-                        array: part.growth.array.clone(),
-                        document: part.growth.document.clone(),
-                        to: grown.path.clone(),
-                        action: Action::Move(shift.clone()),
-                    });
-                }
+    /// Returns, for each source, the chunks that are copied, referred to or compared one by one.
+    pub(super) fn moved(&self) -> Vec<Vec<Moved>> {
+        let mut moved: Vec<Vec<Moved>> = vec![Vec::new(); self.opened.len()];
+        for (at, (source, transfer)) in self.transfers.iter().enumerate() {
+            if !matches!(transfer.action, Action::CompareElements(_)) {
+                moved[*source].push(Moved::Whole(at));
             }
         }
-        transfers
+        for (array, (grown, layout)) in self.grown.iter().enumerate() {
+            for (taken, (part, _)) in layout.taken.iter().enumerate() {
+                moved[grown.parts[*part].source].push(Moved::Taken { array, taken });
+            }
+        }
+        moved
+    }
+
+    /// Returns those of one source.
+    pub(super) fn transfers(&self, moved: &[Moved]) -> Vec<Transfer> {
+        let transfers = moved.iter().map(|moved| match moved {
+            Moved::Whole(at) => self.transfers[*at].1.clone(),
+            Moved::Taken { array, taken } => {
+                let (grown, layout) = &self.grown[*array];
+                let (part, shift) = &layout.taken[*taken];
+                let growth = &grown.parts[*part].growth;
+                Transfer {
+                    from: growth.from.clone(),
+                    array: growth.array.clone(),
+                    document: growth.document.clone(),
+                    to: grown.path.clone(),
+                    action: Action::Move(shift.clone()),
+                }
+            }
+        });
+        transfers.collect()
     }
 
     /// Returns the arrays of which chunks are put together to be written, and those to be compared.

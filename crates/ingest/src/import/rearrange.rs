@@ -13,7 +13,12 @@ use crate::{ImportError, LayoutError, PlanError};
 
 impl Import {
     /// Gives new arrays the layout: their documents change, and their chunks are put together.
-    pub(super) fn rearrange(&self, plan: &mut Plan, opened: &[Opened]) -> Result<(), ImportError> {
+    pub(super) fn rearrange(
+        &self,
+        plan: &mut Plan,
+        opened: &[Opened],
+        dimension: &str,
+    ) -> Result<(), ImportError> {
         let (Some(first), false) = (opened.first(), self.layout.is_kept()) else {
             return Ok(());
         };
@@ -38,7 +43,7 @@ impl Import {
             if array.shape.is_empty() {
                 continue;
             }
-            let array = &joined(path, array, self.dimension(), opened);
+            let array = &joined(path, array, dimension, opened);
             let changed = applied(layout, (&to, array), document).map_err(PlanError::from)?;
             let Some(document) = changed else {
                 continue;

@@ -57,7 +57,7 @@ async fn set(
     shift: Option<&Shift>,
     references: &References<'_>,
 ) -> Result<Referred, ImportError> {
-    let extents = references.extents;
+    let extents = &*references.extents;
     let mut moved = Moved::default();
     if let Some(shift) = shift {
         for (row, source) in extents.rows().zip(&references.source) {
@@ -94,7 +94,7 @@ async fn set(
         bytes,
     };
     session.set_virtual_refs(path, refs).await?;
-    for (index, bytes) in references.made {
+    for (index, bytes) in &*references.made {
         let target = match shift {
             None => Some(index.to_vec()),
             Some(shift) => shift.target(index),

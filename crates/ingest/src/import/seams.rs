@@ -39,6 +39,7 @@ pub(super) fn assembly(
             path.clone(),
         ))
     };
+    let documents = grown.parts.iter().map(|part| &part.growth.document);
     if let ([part], 0) = (&grown.parts[..], grown.existing)
         && part.growth.recoded.is_some()
         && part.growth.kept == (0..part.growth.array.shape[grown.axis])
@@ -47,9 +48,8 @@ pub(super) fn assembly(
         let chunk_shape = part.growth.array.chunk_shape.clone();
         let of_part = (codec_of(&part.growth.document, Some(part))?, chunk_shape);
         let chunks = source(part);
-        return Ok(Assembly::of_one_part(
-            to, codec, of_part, chunks, sink, limits,
-        ));
+        let assembly = Assembly::of_one_part(to, codec, of_part, chunks, sink, limits);
+        return Ok(assembly.with_documents(&grown.document, documents));
     }
     let mut parts = Vec::new();
     if grown.existing > 0 {
@@ -80,7 +80,8 @@ pub(super) fn assembly(
         }
     }
     let along = (grown.axis, layout.assembled.clone());
-    Ok(Assembly::new(to, codec, along, parts, sink))
+    let assembly = Assembly::new(to, codec, along, parts, sink);
+    Ok(assembly.with_documents(&grown.document, documents))
 }
 
 /// The error of codecs that are not understood.

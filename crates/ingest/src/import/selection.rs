@@ -304,7 +304,7 @@ pub(super) fn has(hierarchy: &Hierarchy, node: &NodePath) -> bool {
 
 /// Returns the array of a name that is seen from another array: in its group, or in the nearest group above
 /// (CF conventions 1.11, §2.7). It may be one that cannot be imported.
-fn nearest(hierarchy: &Hierarchy, from: &NodePath, name: &str) -> Option<NodePath> {
+pub(super) fn nearest(hierarchy: &Hierarchy, from: &NodePath, name: &str) -> Option<NodePath> {
     let mut group = from.parent();
     while let Some(at) = group {
         let is_there = |path: &NodePath| match hierarchy.nodes.get(path) {
@@ -405,6 +405,10 @@ impl Source for Renamed {
 
     fn is_at_hand(&self, path: &NodePath) -> bool {
         self.inner.is_at_hand(self.original(path))
+    }
+
+    fn state(&self) -> Option<String> {
+        self.inner.state()
     }
 
     fn chunk_name(&self, path: &NodePath, array: &ArrayMetadata, index: &[u32]) -> String {

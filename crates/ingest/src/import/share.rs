@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::arrange::Opened;
 use super::layout::{Grown, Layout, Part};
-use super::prepare::{Prepared, fit};
+use super::prepare::Prepared;
 use super::{Import, ImportReport, times};
 use crate::plan::{Action, Growth, Shift, Transfer};
 use crate::{Difference, Hierarchy, ImportError, SourceError};
@@ -177,8 +177,8 @@ impl Import {
     ) -> Result<ImportReport, ImportError> {
         let done = async {
             let prepared = self.prepare_share(&share.0, session).await?;
-            let seams = prepared.seams(session, self.dimension(), self.limits)?;
-            self.move_chunks(session, &prepared, seams).await
+            let seams = prepared.seams(session, prepared.dimension(), self.limits)?;
+            self.move_chunks(session, &prepared, seams, None).await
         };
         let done = self.interrupt.unless(done).await?;
         done.map_err(|error| self.of_share(error))
@@ -215,12 +215,15 @@ impl Import {
         for (path, document) in &share.targets {
             targets.insert(parsed(path)?, document.clone());
         }
-        let mut prepared = Prepared::default();
+        let mut prepared = Prepared {
+            dimension: Some(self.dimension().to_owned()).filter(|it| !it.is_empty()),
+            ..Prepared::default()
+        };
         for (source, planned) in self.sources.iter().zip(&share.sources) {
             let hierarchy = self.chosen(source.hierarchy().await?)?;
             let mut one = self.opened(source, hierarchy)?;
             if !self.dimension().is_empty() {
-                fit(&mut one, &targets).await?;
+                one.convert(&targets).await?;
             }
             if one.digest != planned.digest {
                 let name = source.to_string();

@@ -18,7 +18,7 @@ use icefield_core::{NodePath, Session};
 use super::layout::{Grown, Layout};
 use super::prepare::Prepared;
 use super::share::{Share, ShareArray, ShareDocument, SharePart, ShareSource, ShareTransfer};
-use super::{Import, ImportReport, times};
+use super::{Combine, Import, ImportReport, times};
 use crate::ImportError;
 use crate::plan::Action;
 
@@ -53,10 +53,12 @@ impl Import {
     /// As [`Import::run`], for what can be known without reading chunks.
     pub async fn shares(&self, session: &Session, count: usize) -> Result<Shares, ImportError> {
         let divided = async {
-            let mut prepared = self.prepare(session).await?;
-            prepared.check_divisible()?;
+            let adapted = self.adapted(session)?;
+            let this = adapted.as_ref().unwrap_or(self);
+            let mut prepared = this.prepare(session).await?;
+            self.check_divisible(&prepared)?;
             // What is not understood is found before anything is staged.
-            prepared.seams(session, self.dimension(), self.limits)?;
+            prepared.seams(session, prepared.dimension(), self.limits)?;
             let report = self.stage_documents(session, &mut prepared).await?;
             let (first, others) = divide(&prepared, count);
             Ok(Shares {
@@ -69,17 +71,19 @@ impl Import {
     }
 }
 
-impl Prepared {
+impl Import {
     /// A share reads the sources of its own again. What takes the documents of all of them is not known there.
-    fn check_divisible(&self) -> Result<(), ImportError> {
-        let reencoded = self.opened.iter().find(|one| !one.reencoded.is_empty());
-        let (name, what) = if let Some(one) = reencoded {
-            (
-                one.source.to_string(),
-                "stores numbers otherwise than the first",
-            )
-        } else if let Some(one) = self.completed.lacking.first() {
+    fn check_divisible(&self, prepared: &Prepared) -> Result<(), ImportError> {
+        let mut opened = prepared.opened.iter();
+        let (name, what) = if let Some(one) = opened.find(|one| !one.reencoded.is_empty()) {
+            let name = one.source.to_string();
+            (name, "stores numbers otherwise than the first")
+        } else if let Some(one) = prepared.completed.lacking.first() {
             (one.source.clone(), "lacks arrays that are filled")
+        } else if self.stack.is_some() || self.combine != Combine::Nested {
+            let first = self.sources.first().map(ToString::to_string);
+            let name = first.unwrap_or_default();
+            (name, "is combined with the others by values")
         } else {
             return Ok(());
         };

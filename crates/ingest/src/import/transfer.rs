@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
-use icefield_core::{ByteRange, ChunkIndex, Session, WriteMode};
+use icefield_core::{ArrayMetadata, ByteRange, ChunkIndex, Session, WriteMode};
 use serde_json::Value;
 
+use super::resume::{Digest, Journal, WorkKey};
 use crate::codec::{Codec, Elements};
 use crate::limits::Budget;
 use crate::plan::{Action, Transfer};
@@ -22,6 +23,8 @@ pub(super) struct Copied {
     pub(super) chunks: u64,
     pub(super) bytes: u64,
     pub(super) compared: u64,
+    /// Of the chunks, those that were stored already.
+    pub(super) recalled: u64,
     pub(super) ignored: Ignored,
 }
 
@@ -31,6 +34,11 @@ impl Copied {
             Done::Copied(bytes) => {
                 self.chunks += 1;
                 self.bytes += bytes;
+            }
+            Done::Recalled(bytes) => {
+                self.chunks += 1;
+                self.bytes += bytes;
+                self.recalled += 1;
             }
             Done::Compared => self.compared += 1,
             Done::Ignored(name) => self.ignored.note(name),
@@ -42,6 +50,7 @@ impl Copied {
 /// What became of one entry of a listing.
 enum Done {
     Copied(u64),
+    Recalled(u64),
     Compared,
     Ignored(String),
 }
@@ -63,6 +72,9 @@ struct Mover<'a> {
     session: &'a Session,
     budget: Budget,
     progress: &'a dyn Progress,
+    journal: Option<&'a Journal>,
+    /// That of the source, if it can tell.
+    state: Option<String>,
 }
 
 /// Moves the chunks of all transfers. Stops at the first error.
@@ -71,13 +83,15 @@ pub(super) async fn run(
     session: &Session,
     transfers: Vec<Transfer>,
     limits: Limits,
-    progress: &dyn Progress,
+    (progress, journal): (&dyn Progress, Option<&Journal>),
 ) -> Result<Copied, ImportError> {
     let mover = Mover {
         source,
         session,
         budget: Budget::new(limits),
         progress,
+        journal,
+        state: journal.and_then(|_| source.state()),
     };
     progress.expected(transfers.iter().map(most).fold(0, u64::saturating_add));
     let works: Vec<Arc<Work>> = transfers
@@ -190,6 +204,9 @@ impl<'a> Mover<'a> {
                 grid: array.chunk_counts.clone(),
             });
         }
+        if let Some(length) = self.recall(transfer, index).await? {
+            return Ok(Done::Recalled(length));
+        }
         let held = match &transfer.action {
             Action::Copy | Action::Move(_) => length,
             Action::Compare | Action::CompareElements(_) => length.saturating_mul(2),
@@ -197,10 +214,10 @@ impl<'a> Mover<'a> {
         let _held = self.budget.hold(held).await;
         let bytes = self.source.read_chunk(from, array, index, length).await?;
         match &transfer.action {
-            Action::Copy => self.set(transfer, index, bytes).await,
+            Action::Copy => self.set(transfer, index, index, bytes).await,
             Action::Move(shift) => {
                 let to = shift.target(index).unwrap_or_else(|| index.to_vec());
-                self.set(transfer, &to, bytes).await
+                self.set(transfer, index, &to, bytes).await
             }
             Action::Compare | Action::CompareElements(_) => {
                 let here = self
@@ -223,9 +240,40 @@ impl<'a> Mover<'a> {
         }
     }
 
+    /// Sets a chunk that an earlier attempt has stored; `None` if none has.
+    async fn recall(
+        &self,
+        transfer: &Transfer,
+        index: &ChunkIndex,
+    ) -> Result<Option<u64>, ImportError> {
+        let to = match &transfer.action {
+            Action::Copy => index.to_vec(),
+            Action::Move(shift) => shift.target(index).unwrap_or_else(|| index.to_vec()),
+            Action::Compare | Action::CompareElements(_) => return Ok(None),
+        };
+        match (self.journal, self.key(transfer, index)) {
+            (Some(journal), Some(key)) => {
+                journal
+                    .recall(self.session, &key, (&transfer.to, &to))
+                    .await
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The digest of what a chunk is; `None` if the state of the source is not known.
+    fn key(&self, transfer: &Transfer, index: &[u32]) -> Option<WorkKey> {
+        let digest = Digest::new().text("taken").text(self.state.as_ref()?);
+        let digest = digest
+            .text(transfer.from.as_str())
+            .bytes(&transfer.document);
+        Some(digest.index(index).key())
+    }
+
     async fn set(
         &self,
         transfer: &Transfer,
+        from: &[u32],
         to: &[u32],
         bytes: bytes::Bytes,
     ) -> Result<Done, ImportError> {
@@ -233,6 +281,9 @@ impl<'a> Mover<'a> {
         self.session
             .set_chunk(&transfer.to, to, bytes, WriteMode::Overwrite)
             .await?;
+        if let (Some(journal), Some(key)) = (self.journal, self.key(transfer, from)) {
+            journal.note(self.session, key, (&transfer.to, to)).await?;
+        }
         Ok(Done::Copied(length))
     }
 
@@ -245,35 +296,13 @@ impl<'a> Mover<'a> {
         (here, there): (&[u8], &[u8]),
     ) -> Result<bool, ImportError> {
         let document = self.session.metadata(&transfer.to)?.unwrap_or_default();
-        let decoded = |document: &[u8], bytes: &[u8]| {
-            let document: Value = serde_json::from_slice(document).ok()?;
-            let codec = Codec::of(&document).ok()?;
-            Some((codec.decode(bytes).ok()?, codec.width()))
-        };
-        let here = decoded(&document, here);
-        let there = decoded(&transfer.document, there);
-        let (Some((here, width)), Some((there, other))) = (here, there) else {
-            return Ok(false);
-        };
-        let (shape, array) = (&transfer.array.chunk_shape, &transfer.array.shape);
-        let start = index
-            .iter()
-            .zip(shape)
-            .map(|(at, chunk)| u64::from(*at) * chunk);
-        let whole = Region::new(start.collect(), shape.clone());
-        let Some(inside) = whole.common(&Region::new(vec![0; shape.len()], array.clone())) else {
-            return Ok(false);
-        };
-        let (firsts, length) = whole.runs(&inside);
-        Ok(match (&here, &there) {
-            (Elements::Fixed(here), Elements::Fixed(there)) if width == other => {
-                let mut runs = firsts
-                    .iter()
-                    .map(|first| first * width..(first + length) * width);
-                runs.all(|run| here.get(run.clone()) == there.get(run))
-            }
-            _ => here == there,
-        })
+        let documents = (document.as_ref(), transfer.document.as_ref());
+        Ok(equal_elements(
+            &transfer.array,
+            index,
+            documents,
+            (here, there),
+        ))
     }
 
     /// Each chunk of the source is in the repository; if there are as many, there is no other.
@@ -290,5 +319,43 @@ impl<'a> Mover<'a> {
                 found,
             }),
         }
+    }
+}
+
+/// Whether two chunks hold the same elements, as far as they lie in the array, each by its own document. No, if that cannot be
+/// told.
+pub(super) fn equal_elements(
+    array: &ArrayMetadata,
+    index: &ChunkIndex,
+    (our_document, their_document): (&[u8], &[u8]),
+    (ours, theirs): (&[u8], &[u8]),
+) -> bool {
+    let decoded = |document: &[u8], bytes: &[u8]| {
+        let document: Value = serde_json::from_slice(document).ok()?;
+        let codec = Codec::of(&document).ok()?;
+        Some((codec.decode(bytes).ok()?, codec.width()))
+    };
+    let (ours, theirs) = (decoded(our_document, ours), decoded(their_document, theirs));
+    let (Some((ours, width)), Some((theirs, other))) = (ours, theirs) else {
+        return false;
+    };
+    let (shape, array) = (&array.chunk_shape, &array.shape);
+    let start = index
+        .iter()
+        .zip(shape)
+        .map(|(at, chunk)| u64::from(*at) * chunk);
+    let whole = Region::new(start.collect(), shape.clone());
+    let Some(inside) = whole.common(&Region::new(vec![0; shape.len()], array.clone())) else {
+        return false;
+    };
+    let (firsts, length) = whole.runs(&inside);
+    match (&ours, &theirs) {
+        (Elements::Fixed(ours), Elements::Fixed(theirs)) if width == other => {
+            let mut runs = firsts
+                .iter()
+                .map(|first| first * width..(first + length) * width);
+            runs.all(|run| ours.get(run.clone()) == theirs.get(run))
+        }
+        _ => ours == theirs,
     }
 }

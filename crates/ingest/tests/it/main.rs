@@ -5,6 +5,8 @@
 mod append;
 #[cfg(unix)]
 mod attributes;
+#[cfg(feature = "codecs")]
+mod combine;
 mod common;
 #[cfg(unix)]
 mod directory;
@@ -25,6 +27,8 @@ mod netcdf3;
 mod parts;
 #[cfg(feature = "codecs")]
 mod rechunk;
+#[cfg(feature = "codecs")]
+mod resume;
 #[cfg(unix)]
 mod seams;
 #[cfg(unix)]

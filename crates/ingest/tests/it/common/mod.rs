@@ -1,6 +1,7 @@
 //! Trees of files, and repositories in memory.
 #![allow(dead_code, reason = "what some features need")]
 
+pub(crate) mod classic;
 pub(crate) mod damage;
 pub(crate) mod dump;
 #[cfg(unix)]
