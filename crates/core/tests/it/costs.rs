@@ -7,7 +7,7 @@ use icefield_core::test_suite::words::*;
 use icefield_core::{BranchName, ByteRange, CommitOutcome, Repository};
 use icefield_format::SpecVersion;
 use icefield_storage::Storage;
-use icefield_storage::wrap::{Cost, Meter};
+use icefield_storage::wrap::{Cost, CountingStorage, Meter};
 use icefield_storage_memory::MemoryStorage;
 
 use crate::support::{memory, trial};
@@ -105,6 +105,47 @@ async fn a_commit_of_version_2_takes_three_rounds() {
         );
         assert_eq!(cost.counts.total.requests(), 6);
         trial.tick();
+    }
+}
+
+/// In memory no request makes a writer wait, so that writers meet only where commits let each other come.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commits_to_branches_of_their_own_share_writes_of_version_2() {
+    const WRITERS: u32 = 32;
+    const COMMITS: u32 = 25;
+    let trial = Trial::new("group commit", SpecVersion::V2, |_| async { memory() });
+    let (storage, repository) = trial.create().await;
+    let base = commit_edits(&repository, "base", &[("/a", array(&[100], &[1]))], &[]).await;
+    let counting = CountingStorage::new(storage);
+    let storage: Arc<dyn Storage> = Arc::new(counting.clone());
+    let repository = trial.open(&storage).await;
+    for number in 0..WRITERS {
+        let created = repository.create_branch(&format!("w{number}"), base).await;
+        is!(created, Ok(_));
+    }
+    let before = counting.snapshot().of("repo").put;
+    let writers = (0..WRITERS).map(|number| {
+        let repository = repository.clone();
+        tokio::spawn(async move {
+            for at in 0..COMMITS {
+                let session = writer_on(&repository, &format!("w{number}")).await;
+                write(&session, "/a", &[at], pattern(1, 1000)).await;
+                commit(&session, "a chunk").await;
+            }
+        })
+    });
+    for writer in futures::future::join_all(writers).await {
+        writer.expect("no panic");
+    }
+    let writes = counting.snapshot().of("repo").put - before;
+    let commits = WRITERS * COMMITS;
+    println!("{writes} writes of `repo` for {commits} commits");
+    assert!(writes <= u64::from(commits / 4), "{writes} writes");
+    for number in 0..WRITERS {
+        let tip = tip(&repository, &format!("w{number}")).await;
+        let commits = history(&repository, tip).await.len();
+        // With the base and the first snapshot.
+        assert_eq!(commits, 25 + 2);
     }
 }
 

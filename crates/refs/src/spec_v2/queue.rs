@@ -1,10 +1,16 @@
 //! Edits of `repo` that wait for each other: one caller at a time has the turn, and takes all that wait into its batch.
 //!
-//! What has no answer when a batch ends, or its caller goes away, waits again.
+//! An edit that another caller made is told to its own caller at once, which need not wait for a turn then. What has no answer
+//! when a batch ends, or its caller goes away, waits again.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 
+use futures::future::{Either, select};
+use futures::task::AtomicWaker;
 use icefield_format::layout;
 use icefield_storage::Version;
 
@@ -38,6 +44,7 @@ pub(super) struct Waiting {
     is_abandoned: AtomicBool,
     attempts: Mutex<Vec<Attempt>>,
     answer: Mutex<Option<Answer>>,
+    caller: AtomicWaker,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -48,6 +55,7 @@ impl Waiting {
     /// Answers the caller. The first answer holds: a later failure of the same batch says nothing of an edit that has landed.
     pub(super) fn answer(&self, answer: Answer) {
         locked(&self.answer).get_or_insert(answer);
+        self.caller.wake();
     }
 
     /// Answers with an error, unless an attempt may have landed, or still land.
@@ -60,6 +68,19 @@ impl Waiting {
 
     pub(super) fn is_open(&self) -> bool {
         locked(&self.answer).is_none()
+    }
+
+    /// Waits for an answer.
+    async fn answered(&self) {
+        poll_fn(|context| {
+            // Before the look: an answer that comes after it wakes the caller.
+            self.caller.register(context.waker());
+            match self.is_open() {
+                true => Poll::Pending,
+                false => Poll::Ready(()),
+            }
+        })
+        .await;
     }
 
     /// Returns the writes that may have made the edit.
@@ -103,6 +124,7 @@ impl Queue {
             is_abandoned: AtomicBool::new(false),
             attempts: Mutex::default(),
             answer: Mutex::default(),
+            caller: AtomicWaker::new(),
         });
         locked(&self.waiting).push(Arc::clone(&own));
         Caller { queue: self, own }
@@ -110,10 +132,21 @@ impl Queue {
 }
 
 impl Caller<'_> {
-    /// Waits for a turn; none if another caller has decided the edit by then.
+    /// Waits for a turn; none once another caller has decided the edit.
+    ///
+    /// Tasks that are ready run first, so that those which are about to ask for an edit join the batch: where the store answers
+    /// without a pause, they would not meet otherwise.
     pub(super) async fn turn(&self) -> Option<Turn<'_>> {
-        let held = self.queue.turn.lock().await;
-        self.own.is_open().then_some(Turn {
+        let lock = self.queue.turn.lock();
+        let held = match select(lock, pin!(self.own.answered())).await {
+            Either::Left((held, _)) => held,
+            Either::Right(_) => return None,
+        };
+        if !self.own.is_open() {
+            return None;
+        }
+        let_others_run().await;
+        Some(Turn {
             queue: self.queue,
             _held: held,
         })
@@ -129,6 +162,19 @@ impl Drop for Caller<'_> {
     fn drop(&mut self) {
         self.own.is_abandoned.store(true, Ordering::Relaxed);
     }
+}
+
+/// Goes to the end of the line of tasks that are ready.
+async fn let_others_run() {
+    let mut had_their_turn = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut had_their_turn, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 impl Turn<'_> {

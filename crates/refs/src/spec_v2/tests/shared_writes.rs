@@ -156,6 +156,46 @@ fn a_leader_that_was_refused_is_told_so_whatever_becomes_of_the_write() {
     });
 }
 
+/// Each of the writers asks for its next commit once the last one is answered, and nothing in the store makes it wait.
+#[test]
+fn writers_that_never_wait_for_the_store_share_writes() {
+    const WRITERS: u16 = 32;
+    const COMMITS: u16 = 25;
+    block_on(async {
+        let counting = CountingStorage::new(memory());
+        let storage: Arc<dyn Storage> = Arc::new(counting.clone());
+        let ledger = create(&storage, None).await;
+        for writer in 0..WRITERS {
+            let done = ledger.apply(new_branch(&format!("w{writer}"))).await;
+            assert!(is_done(&done.expect("answered")));
+        }
+        let before = counting.snapshot().of(layout::REPO).put;
+        let writers = (0..WRITERS).map(|writer| {
+            let ledger = ledger.clone();
+            tokio::spawn(async move {
+                let branch = format!("w{writer}");
+                for number in 1..=COMMITS {
+                    let done = commit(&ledger, &branch, writer * COMMITS + number).await;
+                    assert!(is_done(&done), "{done:?}");
+                }
+            })
+        });
+        for writer in join_all(writers).await {
+            writer.expect("no panic");
+        }
+        let writes = counting.snapshot().of(layout::REPO).put - before;
+        println!(
+            "{writes} writes of `repo` for {} commits",
+            WRITERS * COMMITS
+        );
+        assert!(writes <= 2 * u64::from(COMMITS), "{writes} writes");
+        for writer in 0..WRITERS {
+            let history = history(&ledger, &format!("w{writer}")).await;
+            assert_eq!(history.len(), usize::from(COMMITS) + 1);
+        }
+    });
+}
+
 #[test]
 fn a_commit_that_another_caller_wrote_is_done_whatever_becomes_of_later_edits() {
     block_on(async {
