@@ -213,7 +213,7 @@ impl Repository {
     /// # Errors
     /// [`VirtualChunkError::Location`], [`VirtualChunkError::NeedsSpecVersion2`], [`VirtualChunkError::NoContainerNamed`].
     pub fn virtual_source(&self, location: &str) -> Result<VirtualSource, VirtualChunkError> {
-        VirtualSource::of(location, &self.0.configs.in_force().containers)
+        self.0.configs.in_force().containers.source(location)
     }
 
     /// Returns the location of a virtual chunk, as sessions of this repository tell it, with the prefix of its container in place

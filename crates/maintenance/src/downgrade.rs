@@ -18,7 +18,7 @@ mod rewriter;
 
 use std::sync::Arc;
 
-use icefield_core::{Repository, SnapshotId};
+use icefield_core::{Containers, Repository, SnapshotId};
 use icefield_format::{DecodeLimits, SpecVersion};
 use icefield_storage::Storage;
 
@@ -142,7 +142,10 @@ impl DowngradeRepository {
         let is_there = |id: &SnapshotId| is_there.binary_search(id.as_bytes()).is_ok();
         let depth = self.copy.chosen_depth();
         let plan = Plan::read(source, refs.tips(), depth, &is_there).await?;
-        let examined = Examined::of(source, &plan, progress).await?;
+        let settings = source.ledger().settings().await;
+        let config = settings.map_err(CopyError::SourceRefs)?.config;
+        let containers = Containers::of(&config.unwrap_or_default(), source.spec_version());
+        let examined = Examined::of(source, &containers, &plan, progress).await?;
         let mut refused = report.not_carried.clone();
         refused.extend(examined.refusals());
         if !refused.is_empty() && !self.leave_out {
@@ -164,7 +167,7 @@ impl DowngradeRepository {
         }
         report.not_carried.sort();
         let limits = self.copy.limits_of(source);
-        let rewriter = Rewriter::new(source, &limits);
+        let rewriter = Rewriter::new(source, &containers, &limits);
         let target = Target {
             version: SpecVersion::V1,
             rewriter: Some(&rewriter),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use icefield_format::config::VirtualChunkContainer;
 use icefield_format::{RepositoryConfig, SpecVersion, VirtualLocation, container_prefixes};
 
-use super::{VirtualChunkError, verbatim};
+use super::{VirtualChunkError, VirtualSource, verbatim};
 
 /// Containers by their prefixes, the longest first. One whose prefix is none contains nothing.
 #[derive(Debug)]
@@ -48,6 +48,15 @@ impl Containers {
             }
             _ => verbatim::parse(location, self),
         }
+    }
+
+    /// Reads the location of a foreign object as [`Repository::virtual_source`](crate::Repository::virtual_source) does, with these
+    /// containers.
+    ///
+    /// # Errors
+    /// As that.
+    pub fn source(&self, location: &str) -> Result<VirtualSource, VirtualChunkError> {
+        VirtualSource::of(location, self)
     }
 
     /// Returns a location as files have it, with the prefix of its container in place of the name, if it has one; itself if no

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::TryStreamExt;
 use futures::stream::{self, StreamExt};
-use icefield_core::{FetchError, Repository, RepositoryError};
+use icefield_core::{Containers, FetchError, Repository, RepositoryError};
 use icefield_format::{
     Availability, ChunkGrid, ChunkRef, Manifest, ManifestId, Snapshot, SnapshotId, SpecVersion,
     TransactionLog, layout,
@@ -33,10 +33,11 @@ impl Examined {
     /// Reads the files of a plan.
     pub(super) async fn of(
         source: &Repository,
+        containers: &Containers,
         plan: &Plan,
         progress: &dyn Progress,
     ) -> Result<Self, CopyError> {
-        let mut manifests = examine_manifests(source, plan, progress).await?;
+        let mut manifests = examine_manifests(source, containers, plan, progress).await?;
         let mut examined = Self::default();
         progress.stage("looking at snapshots", Some(plan.steps.len() as u64));
         let mut files = stream::iter(&plan.steps)
@@ -294,12 +295,13 @@ struct OfManifest {
 
 async fn examine_manifests(
     source: &Repository,
+    containers: &Containers,
     plan: &Plan,
     progress: &dyn Progress,
 ) -> Result<BTreeMap<[u8; 12], OfManifest>, CopyError> {
     progress.stage("looking at manifests", Some(plan.manifests.len() as u64));
     let mut all = BTreeMap::new();
-    let mut locations = Locations::of(source);
+    let mut locations = Locations::of(containers);
     let mut files = stream::iter(&plan.manifests)
         .map(|id| source.manifest(ManifestId::from_bytes(*id)))
         .buffered(FILES)

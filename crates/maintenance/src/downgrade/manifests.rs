@@ -1,28 +1,32 @@
 //! Manifests of spec version 2 written anew in version 1, whose locations are URLs.
 
-use icefield_core::Repository;
+use icefield_core::Containers;
 use icefield_format::{
     ChunkRef, FormatError, FormatFile, Header, Manifest, ManifestEncoder, Writer,
 };
 use icefield_storage::Bytes;
 
-/// What a location is in version 1.
+/// What a location is in version 1, by the containers that are stored: the copy has their configuration, and not that of
+/// the handle.
 pub(super) struct Locations<'a> {
-    source: &'a Repository,
+    containers: &'a Containers,
     /// The location read last, which neighbouring refs often share.
     last: Option<(String, Result<String, String>)>,
 }
 
 impl<'a> Locations<'a> {
-    pub(super) fn of(source: &'a Repository) -> Self {
-        Self { source, last: None }
+    pub(super) fn of(containers: &'a Containers) -> Self {
+        Self {
+            containers,
+            last: None,
+        }
     }
 
     /// Returns a location as version 1 has it, or why it has none.
     pub(super) fn spelt(&mut self, location: &str) -> Result<&str, &str> {
         let known = self.last.take().filter(|(last, _)| last == location);
         let known = known.unwrap_or_else(|| {
-            let found = self.source.virtual_source(location);
+            let found = self.containers.source(location);
             let spelt = found.map(|it| it.location().as_str().to_owned());
             (
                 location.to_owned(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
-use icefield_core::{FetchError, Repository, RepositoryError};
+use icefield_core::{Containers, FetchError, Repository, RepositoryError};
 use icefield_format::{DecodeLimits, Manifest, Snapshot, SnapshotId, SpecVersion, TransactionLog};
 use icefield_storage::Bytes;
 
@@ -20,15 +20,21 @@ const LOGS: usize = 4;
 /// are.
 pub(crate) struct Rewriter<'a> {
     source: &'a Repository,
+    containers: &'a Containers,
     limits: &'a DecodeLimits,
     /// Bytes of the manifests that were written anew: snapshots name them.
     sizes: Mutex<BTreeMap<[u8; 12], u64>>,
 }
 
 impl<'a> Rewriter<'a> {
-    pub(crate) fn new(source: &'a Repository, limits: &'a DecodeLimits) -> Self {
+    pub(crate) fn new(
+        source: &'a Repository,
+        containers: &'a Containers,
+        limits: &'a DecodeLimits,
+    ) -> Self {
         Self {
             source,
+            containers,
             limits,
             sizes: Mutex::default(),
         }
@@ -39,11 +45,11 @@ impl<'a> Rewriter<'a> {
         if manifest.spec_version() == SpecVersion::V1 {
             return Ok(file);
         }
-        let mut locations = Locations::of(self.source);
+        let mut locations = Locations::of(self.containers);
         let written = manifests::rewritten(&file, manifest, &mut locations);
         let file = written.map_err(|error| match error {
             Unwritable::Format(error) => CopyError::Format(error),
-            // The configuration was another one when locations were looked at.
+            // Not of a manifest that was examined before.
             Unwritable::Location { location, reason } => CopyError::NotInVersion1 {
                 problems: vec![format!("the location {location}: {reason}")],
             },

@@ -366,9 +366,13 @@ async fn moves_are_told_as_deletions_and_creations() {
 }
 
 fn containers(name: &str) -> RepositoryConfig {
+    containers_at(name, "s3://bucket/a b/")
+}
+
+fn containers_at(name: &str, prefix: &str) -> RepositoryConfig {
     let container = VirtualChunkContainer {
         name: Some(name.to_owned()),
-        url_prefix: "s3://bucket/a b/".to_owned(),
+        url_prefix: prefix.to_owned(),
         store: VirtualStore::InMemory,
         unknown: Default::default(),
     };
@@ -413,17 +417,7 @@ async fn locations_become_urls_that_lead_to_the_same_objects() {
     );
     let copy = opened(&to).await;
     assert_reads_the_same(of, &copy, &[]).await;
-    let tip = source.tip("main").await;
-    let snapshot = copy.snapshot(tip).await.unwrap();
-    let mut stored = Vec::new();
-    for file in snapshot.manifest_files() {
-        let manifest = copy.manifest(file.id).await.unwrap();
-        for record in manifest.arrays().flat_map(|it| it.refs()) {
-            if let ChunkRef::Virtual { location, .. } = record.chunk_ref().unwrap() {
-                stored.push(location.to_owned());
-            }
-        }
-    }
+    let stored = locations(&copy, source.tip("main").await).await;
     let same = "s3://bucket/a%20b/x%2520y%20%C3%A9";
     assert_eq!(stored, [same, same, "s3://bucket/a%20b/plain"]);
 
@@ -435,6 +429,61 @@ async fn locations_become_urls_that_lead_to_the_same_objects() {
     let lenient = DowngradeRepository::new().leave_out(true);
     let report = lenient.run(of, empty(), &()).await.unwrap();
     assert_eq!(report.left_out, ["branch main"]);
+}
+
+/// Returns the locations of virtual chunks in the manifests of a snapshot.
+async fn locations(repository: &Repository, id: SnapshotId) -> Vec<String> {
+    let snapshot = repository.snapshot(id).await.unwrap();
+    let mut stored = Vec::new();
+    for file in snapshot.manifest_files() {
+        let manifest = repository.manifest(file.id).await.unwrap();
+        for record in manifest.arrays().flat_map(|it| it.refs()) {
+            if let ChunkRef::Virtual { location, .. } = record.chunk_ref().unwrap() {
+                stored.push(location.to_owned());
+            }
+        }
+    }
+    stored
+}
+
+#[tokio::test]
+async fn names_of_containers_are_read_as_they_are_stored_and_not_as_the_handle_has_them() {
+    let source = Source::new_in(SPEC).await;
+    let of = &source.repository;
+    drop(of.save_config(containers("archive")).await.unwrap());
+    source.commit("main", &[("/a", 0)]).await;
+    let session = of.write_session(branch("main")).await.unwrap();
+    let refs = VirtualRefs {
+        coordinates: &[1],
+        sources: &[of.virtual_source("vcc://archive/x").unwrap()],
+        source: &[0],
+        offsets: &[0],
+        lengths: &[4],
+    };
+    let path = NodePath::parse("/a").unwrap();
+    session.set_virtual_refs(&path, refs).await.unwrap();
+    drop(session.commit("virtual").await.unwrap());
+    let tip = source.tip("main").await;
+
+    // A handle that looks elsewhere for what the repository refers to.
+    let elsewhere = containers_at("archive", "s3://mirror/");
+    let builder = Repository::builder(source.storage()).config(elsewhere);
+    let mirrored = builder.open().await.unwrap();
+    let there = mirrored.virtual_source("vcc://archive/x").unwrap();
+    assert_eq!(there.location().as_str(), "s3://mirror/x");
+    let to = empty();
+    downgrade(&mirrored, &to).await.unwrap();
+    assert_eq!(
+        locations(&opened(&to).await, tip).await,
+        ["s3://bucket/a%20b/x"]
+    );
+
+    // One that knows a container which is not stored.
+    drop(of.save_config(containers("other")).await.unwrap());
+    let builder = Repository::builder(source.storage()).config(containers("archive"));
+    let error = downgrade(&builder.open().await.unwrap(), &empty()).await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("no container with the name"), "{error}");
 }
 
 #[tokio::test]
