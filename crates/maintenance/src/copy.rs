@@ -445,7 +445,7 @@ impl Target<'_> {
             Some(rewriter) => rewriter.snapshot(file, snapshot, step),
             // Spec version 2 tells parents elsewhere.
             None if step.shortened && self.version == SpecVersion::V1 => {
-                Ok(spec_v1::onto_initial(&file, snapshot)?)
+                spec_v1::onto_initial(&file, snapshot)
             }
             None => Ok(file),
         }

@@ -3,8 +3,8 @@
 //! It is a [copy](crate::CopyRepository) whose metadata files are written anew, with the ids that they have; chunk objects are
 //! copied byte for byte. What version 1 has no place for is told apart by what it means to readers:
 //!
-//! - What a reader would miss is refused: rectilinear chunk grids, locations of virtual chunks that version 1 cannot spell, names
-//!   of refs with a slash. Nothing is written then. On request, the refs that lead there are left out.
+//! - What a reader would miss is refused: chunk grids that are rectilinear or cannot be read, locations of virtual chunks that
+//!   version 1 cannot spell, names of refs with a slash. Nothing is written then. On request, the refs that lead there are left out.
 //! - Everything else is told in the report, and the copy does without it: that nodes were moved and not made anew, the status,
 //!   feature flags, the metadata of the repository, the operations log.
 //!

@@ -61,7 +61,7 @@ pub(crate) struct Downgrade {
 /// What stands below the help of `downgrade`.
 pub(crate) const DOWNGRADE: &str = "\
 The source stays as it is. Ids of snapshots and chunks stay; metadata files are written anew, without what version 1 has no place \
-for, and all of that is named. What readers would miss is refused: arrays with rectilinear chunk grids, locations of virtual chunks \
+for, and all of that is named. What readers would miss is refused: arrays with chunk grids that are rectilinear or cannot be read, locations of virtual chunks \
 that version 1 cannot spell, branches and tags whose names have a slash. --ref, --depth and --leave-out choose around it.";
 
 /// Which part of a repository.

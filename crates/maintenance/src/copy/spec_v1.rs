@@ -3,19 +3,24 @@
 use std::collections::BTreeMap;
 
 use icefield_format::{
-    ArrayRecord, ChunkGrid, DimensionShape, FileKind, FormatError, FormatFile, Header, ManifestRef,
-    NewNode, NewNodeData, NewSnapshot, NodeRecord, Snapshot, SnapshotEncoder, SnapshotId,
-    SpecVersion, Writer,
+    ArrayRecord, ChunkGrid, ChunkGridError, DimensionShape, FileKind, FormatFile, Header,
+    ManifestRef, NewNode, NewNodeData, NewSnapshot, NodeRecord, Snapshot, SnapshotEncoder,
+    SnapshotId, SpecVersion, Writer,
 };
 use icefield_storage::Bytes;
 use serde_json::Value;
+
+use super::CopyError;
 
 /// What marks the first snapshot of a repository in its metadata, in spec version 2 and in version 1.
 const ROOT_MARK: (&str, &str) = ("__icechunk", "__root");
 
 /// Returns the file of a snapshot that is the same but for its parent: the initial snapshot, as expiration leaves it
 /// (v1.md §7). Everything else of it stays, the name of the program that wrote it included.
-pub(crate) fn onto_initial(file: &[u8], snapshot: &Snapshot) -> Result<Bytes, FormatError> {
+///
+/// # Errors
+/// As [`rewritten`].
+pub(crate) fn onto_initial(file: &[u8], snapshot: &Snapshot) -> Result<Bytes, CopyError> {
     rewritten(file, snapshot, Some(SnapshotId::INITIAL), &BTreeMap::new())
 }
 
@@ -23,13 +28,14 @@ pub(crate) fn onto_initial(file: &[u8], snapshot: &Snapshot) -> Result<Bytes, Fo
 /// says.
 ///
 /// # Errors
-/// As decoding and encoding; what version 1 has no place for is left out.
+/// [`CopyError::NotInVersion1`] of an array whose chunk lengths are not known; as decoding and encoding. What else version 1 has no
+/// place for is left out.
 pub(crate) fn rewritten(
     file: &[u8],
     snapshot: &Snapshot,
     parent_id: Option<SnapshotId>,
     sizes: &BTreeMap<[u8; 12], u64>,
-) -> Result<Bytes, FormatError> {
+) -> Result<Bytes, CopyError> {
     let header = Header::decode(file, FormatFile::Snapshot(snapshot.id()))?;
     debug_assert_eq!(header.kind, FileKind::Snapshot);
     let mut metadata: BTreeMap<_, _> = snapshot.metadata()?;
@@ -53,17 +59,18 @@ pub(crate) fn rewritten(
     for node in snapshot.nodes() {
         push(&mut encoder, node, snapshot.spec_version())?;
     }
-    encoder.finish(&Writer {
+    let writer = Writer {
         implementation: header.implementation(),
         ..Writer::default()
-    })
+    };
+    Ok(encoder.finish(&writer)?)
 }
 
 fn push(
     encoder: &mut SnapshotEncoder<'_>,
     node: NodeRecord<'_>,
     version: SpecVersion,
-) -> Result<(), FormatError> {
+) -> Result<(), CopyError> {
     let new = |data| NewNode {
         id: node.id(),
         path: node.path(),
@@ -71,11 +78,16 @@ fn push(
         data,
     };
     let Some(array) = node.array() else {
-        return encoder.push(new(NewNodeData::Group));
+        return Ok(encoder.push(new(NewNodeData::Group))?);
     };
     let shape = match version {
         SpecVersion::V1 => array.shape().collect(),
-        _ => with_chunk_lengths(array, node.user_data()),
+        _ => {
+            let shape = with_chunk_lengths(array, node.user_data());
+            shape.map_err(|problem| CopyError::NotInVersion1 {
+                problems: vec![format!("array {}: {problem}", node.path())],
+            })?
+        }
     };
     let names: Option<Vec<_>> = array
         .dimension_names()
@@ -91,20 +103,38 @@ fn push(
         shape: &shape,
         dimension_names: names.as_deref(),
         manifests: &manifests,
-    }))
+    }))?;
+    Ok(())
 }
 
-/// Returns the grid of chunks that a document of an array says; none if it says none that can be read.
-pub(crate) fn chunk_grid(document: &[u8]) -> Option<ChunkGrid> {
-    let document: Value = serde_json::from_slice(document).ok()?;
-    ChunkGrid::from_json(document.get("chunk_grid")?).ok()
+/// Why version 1 cannot have an array: it states the length of the chunks of each dimension.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoChunkLengths {
+    #[error("its chunk grid is rectilinear, and readers of version 1 refuse the array")]
+    Rectilinear,
+    #[error(
+        "its document is not JSON, so that the lengths of its chunks, which version 1 states, are not known"
+    )]
+    Document(#[source] serde_json::Error),
+    #[error("{0}, so that the lengths of its chunks, which version 1 states, are not known")]
+    Grid(#[from] ChunkGridError),
 }
 
-/// Spec version 2 counts chunks where version 1 has their length: the document of the array tells it.
-fn with_chunk_lengths(array: ArrayRecord<'_>, document: &[u8]) -> Vec<DimensionShape> {
-    let counted: Vec<_> = array.shape().collect();
-    let lengths: Vec<_> = counted.iter().map(|it| it.array_length).collect();
-    let told = chunk_grid(document).filter(ChunkGrid::is_regular);
-    let told = told.and_then(|grid| grid.dimensions(&lengths).ok());
-    told.unwrap_or(counted)
+/// Spec version 2 counts chunks where version 1 has their length: the document of the array tells it. An array without
+/// dimensions has none.
+pub(crate) fn with_chunk_lengths(
+    array: ArrayRecord<'_>,
+    document: &[u8],
+) -> Result<Vec<DimensionShape>, NoChunkLengths> {
+    let lengths: Vec<_> = array.shape().map(|it| it.array_length).collect();
+    if lengths.is_empty() {
+        return Ok(Vec::new());
+    }
+    let document: Value = serde_json::from_slice(document).map_err(NoChunkLengths::Document)?;
+    let grid = document.get("chunk_grid");
+    let grid = ChunkGrid::from_json(grid.unwrap_or(&Value::Null))?;
+    match grid.is_regular() {
+        true => Ok(grid.dimensions(&lengths)?),
+        false => Err(NoChunkLengths::Rectilinear),
+    }
 }

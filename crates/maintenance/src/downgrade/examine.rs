@@ -6,7 +6,7 @@ use futures::TryStreamExt;
 use futures::stream::{self, StreamExt};
 use icefield_core::{Containers, FetchError, Repository, RepositoryError};
 use icefield_format::{
-    Availability, ChunkGrid, ChunkRef, Manifest, ManifestId, Snapshot, SnapshotId, SpecVersion,
+    Availability, ChunkRef, Manifest, ManifestId, Snapshot, SnapshotId, SpecVersion,
     TransactionLog, layout,
 };
 use icefield_refs::NameError;
@@ -237,17 +237,13 @@ fn look_at_snapshot(snapshot: &Snapshot, found: &mut Vec<NotCarried>) {
     if has_extra {
         found.push(extra(layout::snapshot_key(id)));
     }
-    for node in snapshot.nodes().filter(|node| node.array().is_some()) {
-        let grid = spec_v1::chunk_grid(node.user_data());
-        if grid
-            .as_ref()
-            .is_some_and(|grid| !ChunkGrid::is_regular(grid))
-        {
+    for node in snapshot.nodes() {
+        let Some(array) = node.array() else { continue };
+        if let Err(problem) = spec_v1::with_chunk_lengths(array, node.user_data()) {
             found.push(NotCarried {
                 kind: NotCarriedKind::ChunkGrid,
                 object: format!("array {} in snapshot {id}", node.path()),
-                detail: "its chunk grid is rectilinear, and readers of version 1 refuse the array"
-                    .to_owned(),
+                detail: problem.to_string(),
             });
         }
     }

@@ -13,7 +13,7 @@ use crate::copy::CopyReport;
 pub enum NotCarriedKind {
     /// A branch or a tag with a name that version 1 refuses.
     RefName,
-    /// An array whose chunk grid is rectilinear.
+    /// An array whose chunk grid is rectilinear, or cannot be read.
     ChunkGrid,
     /// A manifest with locations of virtual chunks that version 1 cannot spell, or that name a container which the configuration
     /// does not have.
@@ -52,7 +52,7 @@ impl fmt::Display for NotCarriedKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::RefName => "names of refs",
-            Self::ChunkGrid => "rectilinear chunk grids",
+            Self::ChunkGrid => "chunk grids that are rectilinear or cannot be read",
             Self::Location => "locations of virtual chunks",
             Self::ContainerName => "names of containers in locations, which are whole URLs now",
             Self::CompressedLocation => "compressed locations, which are plain now",

@@ -79,7 +79,7 @@ impl<'a> Rewriter<'a> {
                 .any(|it| is_rewritten(it.id.as_bytes()));
         match as_it_is {
             true => Ok(file),
-            false => Ok(spec_v1::rewritten(&file, snapshot, parent, &sizes)?),
+            false => spec_v1::rewritten(&file, snapshot, parent, &sizes),
         }
     }
 

@@ -10,7 +10,8 @@ use icefield_core::{
 };
 use icefield_format::config::{VirtualChunkContainer, VirtualStore};
 use icefield_format::{
-    Availability, ChunkRef, FeatureFlag, SpecVersion, TransactionLogEncoder, Writer, layout,
+    Availability, ChunkRef, FeatureFlag, ManifestRef, NewNode, NewNodeData, NewSnapshot, Snapshot,
+    SnapshotEncoder, SpecVersion, TransactionLogEncoder, Writer, layout,
 };
 use icefield_maintenance::{
     Check, CopyError, CopyRepository, DowngradeReport, DowngradeRepository, Expire, NotCarriedKind,
@@ -484,6 +485,100 @@ async fn names_of_containers_are_read_as_they_are_stored_and_not_as_the_handle_h
     let error = downgrade(&builder.open().await.unwrap(), &empty()).await;
     let error = error.unwrap_err().to_string();
     assert!(error.contains("no container with the name"), "{error}");
+}
+
+#[tokio::test]
+async fn chunk_lengths_are_never_guessed() {
+    let source = Source::with_history_in(SPEC).await;
+    let first = source.repository.clone();
+    source.branch("next", "main").await;
+    source.commit("next", &[("/a", 7)]).await;
+    let tip = source.tip("next").await;
+    let snapshot = first.snapshot(tip).await.unwrap();
+    let key = layout::snapshot_key(tip);
+    for (grid, rule) in [
+        (
+            json!({"name": "spiral"}),
+            "the chunk grid \"spiral\" is not known",
+        ),
+        (
+            json!({"name": "regular"}),
+            "the chunk grid has no chunk_shape",
+        ),
+        (json!(null), "the chunk grid has no name"),
+        (
+            json!({"name": "regular", "configuration": {"chunk_shape": [1, 1, 1]}}),
+            "the chunk grid has 3 dimensions",
+        ),
+    ] {
+        let file = with_grid(&snapshot, "/a", &grid);
+        stores::put(&source.storage(), &key, file).await;
+        let of = Repository::open(source.storage()).await.unwrap();
+        let error = downgrade(&of, &empty()).await.unwrap_err();
+        let expected = format!("array /a in snapshot {tip}: {rule}");
+        assert!(error.to_string().contains(&expected), "{error}");
+        let to = empty();
+        let lenient = DowngradeRepository::new().leave_out(true);
+        let report = lenient.run(&of, Arc::clone(&to), &()).await.unwrap();
+        assert_eq!(report.left_out, ["branch next"]);
+        let kinds = kinds(&report);
+        assert!(kinds.contains(&NotCarriedKind::ChunkGrid), "{report:?}");
+        assert_reads_the_same(&of, &opened(&to).await, &report.left_out).await;
+    }
+}
+
+/// Returns the file of a snapshot, in which the document of an array says another chunk grid.
+fn with_grid(snapshot: &Snapshot, at: &str, grid: &serde_json::Value) -> Vec<u8> {
+    let (metadata, files) = (
+        snapshot.metadata().unwrap(),
+        snapshot.manifest_files().collect::<Vec<_>>(),
+    );
+    let new = NewSnapshot {
+        id: snapshot.id(),
+        parent_id: snapshot.parent_id(),
+        flushed_at: snapshot.flushed_at(),
+        message: snapshot.message(),
+        metadata: &metadata,
+        manifest_files: &files,
+    };
+    let mut encoder = SnapshotEncoder::for_version(SPEC, new);
+    for node in snapshot.nodes() {
+        let mut document = node.user_data().to_vec();
+        if node.path() == at {
+            let mut value: serde_json::Value = serde_json::from_slice(&document).unwrap();
+            value["chunk_grid"] = grid.clone();
+            document = serde_json::to_vec(&value).unwrap();
+        }
+        let shape: Vec<_> = node.array().iter().flat_map(|it| it.shape()).collect();
+        let manifests = node.array().into_iter().flat_map(|it| it.manifests());
+        let manifests: Vec<_> = manifests
+            .map(|it| ManifestRef {
+                id: it.id(),
+                extents: it.extents(),
+            })
+            .collect();
+        let data = match node.array() {
+            None => NewNodeData::Group,
+            Some(array) => {
+                assert!(array.dimension_names().is_none());
+                NewNodeData::Array {
+                    shape: &shape,
+                    dimension_names: None,
+                    manifests: &manifests,
+                }
+            }
+        };
+        let (id, path) = (node.id(), node.path());
+        let user_data = &document;
+        let node = NewNode {
+            id,
+            path,
+            user_data,
+            data,
+        };
+        encoder.push(node).unwrap();
+    }
+    encoder.finish(&Writer::default()).unwrap().to_vec()
 }
 
 #[tokio::test]

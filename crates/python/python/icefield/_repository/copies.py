@@ -82,8 +82,8 @@ class Copies(Handle):
         """Makes a copy of version 1 of the format of this repository of version 2, which stays as it is.
 
         What readers would miss raises an error of the kind `UNSUPPORTED_OPERATION_FOR_VERSION`, before anything is written: arrays with
-        rectilinear chunk grids, locations of virtual chunks that version 1 cannot spell, names of refs with a slash. With
-        `leave_out`, the branches and tags that lead there are left out instead. All else that version 1 has no place for is
+        chunk grids that are rectilinear or cannot be read, locations of virtual chunks that version 1 cannot spell, names of
+        refs with a slash. With `leave_out`, the branches and tags that lead there are left out instead. All else that version 1 has no place for is
         in `DowngradeReport.not_carried`. `refs`, `depth`, `force` and `dry_run` are those of `copy`.
         """
         said = _part(refs, depth, force=force, dry_run=dry_run, leave_out=truth(leave_out, "leave_out"))
