@@ -123,7 +123,7 @@ fn row(update: Result<Update, RefsError>) -> Option<Result<UpdateRow, Failure>> 
             let fields = fields.to_string();
             (kind, fields, update.updated_at, update.backup)
         })),
-        Err(error @ RefsError::LogPageMissing { .. }) => {
+        Err(error) if error.is_end_of_log() => {
             tracing::warn!("{error}");
             None
         }

@@ -157,6 +157,14 @@ pub enum RefsError {
         /// Its name.
         page: String,
     },
+    /// The operations log goes on in an earlier state of `repo` that it was in before.
+    #[error(
+        "the operations log ends here: it goes on in overwritten/{page}, which it has been in before, so that it has no beginning"
+    )]
+    LogRepeats {
+        /// Its name.
+        page: String,
+    },
     /// The newest entry of the operations log lies ahead of the clock.
     #[error(
         "the newest entry of the operations log is from {}, and this clock shows {}: set the clock that is wrong, or wait",
@@ -255,6 +263,13 @@ impl RefsError {
     pub const CONFIG_FILE: &str = layout::CONFIG;
     /// Where spec version 2 keeps a configuration.
     pub const CONFIG_IN_REPO: &str = "the field `config` of `repo`";
+
+    /// Returns whether the error tells where an operations log ends that cannot be followed to its beginning. What was read of it
+    /// until then holds.
+    #[must_use]
+    pub fn is_end_of_log(&self) -> bool {
+        matches!(self, Self::LogPageMissing { .. } | Self::LogRepeats { .. })
+    }
 
     pub(crate) fn config_file(source: FormatError) -> Self {
         let object = Self::CONFIG_FILE;

@@ -388,7 +388,7 @@ impl Ledger {
     /// Spec version 1 has none.
     ///
     /// # Errors
-    /// [`RefsError::LogPageMissing`], and as [`Ledger::list`].
+    /// [`RefsError::LogPageMissing`], [`RefsError::LogRepeats`], and as [`Ledger::list`].
     pub async fn unneeded_backups(&self) -> Result<Vec<ObjectMeta>, RefsError> {
         match &self.layout {
             Layout::V1(_) => Ok(Vec::new()),

@@ -40,7 +40,7 @@ pub(super) async fn run(context: &Context, args: OpsLog) -> Result<(), Failure> 
     {
         match update {
             Ok(update) => operations.push(Operation::of(update)),
-            Err(error @ icefield::RefsError::LogPageMissing { .. }) => {
+            Err(error) if error.is_end_of_log() => {
                 ends = Some(error.to_string());
             }
             Err(error) => return Err(error.into()),

@@ -111,7 +111,8 @@ impl Classify for RefsError {
             Self::Cycle(_)
             | Self::SpelledTwice { .. }
             | Self::RepoMissing { .. }
-            | Self::LogPageMissing { .. } => ErrorKind::Corrupt,
+            | Self::LogPageMissing { .. }
+            | Self::LogRepeats { .. } => ErrorKind::Corrupt,
             Self::NotUnderstood { .. }
             | Self::OnlySpecV2 { .. }
             | Self::OnlySpecV1 { .. }

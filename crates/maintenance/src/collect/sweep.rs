@@ -12,7 +12,7 @@ use futures::{StreamExt, TryStreamExt};
 use icefield_core::{Interrupt, Interrupted, Repository, collection, micros_of_time};
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{ManifestId, SnapshotId, SpecVersion};
-use icefield_refs::{Edit, EditOutcome, Pace, RefsError, Walk};
+use icefield_refs::{Edit, EditOutcome, Pace, Walk};
 use icefield_storage::{
     DeleteOutcome, Deletion, Key, ListOptions, ObjectMeta, Prefix, StorageError, StorageExt,
 };
@@ -244,7 +244,7 @@ impl Sweep<'_> {
         let backups = match self.repository.ledger().unneeded_backups().await {
             Ok(backups) => backups,
             // Any of them may be what mends the log.
-            Err(error @ RefsError::LogPageMissing { .. }) => {
+            Err(error) if error.is_end_of_log() => {
                 tracing::warn!("backups in overwritten/ are kept: {error}");
                 return Ok(());
             }

@@ -51,6 +51,7 @@ impl Coded for RefsError {
             Self::InvalidRepo { source } => source.code(),
             Self::RepoMissing { .. } => "repository-not-found",
             Self::LogPageMissing { .. } => "object-not-found",
+            Self::LogRepeats { .. } => "deserialization",
             Self::LogAhead { .. } => "snapshot-timestamp",
             Self::NotOnline { .. } | Self::UpgradeNotEnded => "read-only-repository",
             Self::Upgraded => "unsupported-spec-version",

@@ -17,7 +17,7 @@ impl RepoObject {
     /// the store does not tell stays, too.
     ///
     /// # Errors
-    /// [`RefsError::LogPageMissing`] if the log is broken: then any backup may be what mends it.
+    /// [`RefsError::LogPageMissing`] or [`RefsError::LogRepeats`] if the log is broken: then any backup may be what mends it.
     pub(crate) async fn unneeded_backups(&self) -> Result<Vec<ObjectMeta>, RefsError> {
         let shared = self.shared();
         let state = self.read().await?;

@@ -1,5 +1,6 @@
 //! The operations log: in `repo`, and on in the earlier states that it names in `overwritten/`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::stream::{self, Stream};
@@ -36,25 +37,59 @@ impl Page {
     }
 }
 
+/// The way through the pages of a log. It comes to no page twice.
+struct Way {
+    object: RepoObject,
+    been: BTreeSet<String>,
+}
+
+impl Way {
+    fn of(object: &RepoObject) -> Self {
+        Self {
+            object: object.clone(),
+            been: BTreeSet::new(),
+        }
+    }
+
+    /// Reads an earlier state of `repo` by the name that the log has for it.
+    ///
+    /// # Errors
+    /// [`RefsError::LogPageMissing`], [`RefsError::LogRepeats`], [`RefsError::InvalidRepo`], and what the store says.
+    async fn page(&mut self, name: &str) -> Result<RepoInfo, RefsError> {
+        let page = || name.to_owned();
+        if !self.been.insert(page()) {
+            return Err(RefsError::LogRepeats { page: page() });
+        }
+        let missing = || RefsError::LogPageMissing { page: page() };
+        let key = Key::parse(&layout::overwritten_key(name)).map_err(|_| missing())?;
+        let read = self.object.storage().try_read_at_most(&key, MAX_REPO_LEN);
+        match read.await? {
+            Some((bytes, _)) => decode(&bytes),
+            None => Err(missing()),
+        }
+    }
+}
+
 impl RepoObject {
     /// Returns the whole log of a state, newest first.
     ///
-    /// The stream ends after the first error: [`RefsError::LogPageMissing`] says where a log ends whose next page is gone.
+    /// The stream ends after the first error: [`RefsError::LogPageMissing`] says where a log ends whose next page is gone, and
+    /// [`RefsError::LogRepeats`] where one goes round in a circle.
     pub(crate) fn log(
         &self,
         state: Arc<RepoState>,
     ) -> impl Stream<Item = Result<Update, RefsError>> + Send + use<> {
-        let begin = Some((self.clone(), Page::of(&state.info)));
+        let begin = Some((Way::of(self), Page::of(&state.info)));
         stream::unfold(begin, |at| async move {
-            let (object, mut page) = at?;
+            let (mut way, mut page) = at?;
             loop {
                 if let Some(update) = page.updates.get(page.next) {
                     let update = update.clone();
                     page.next += 1;
-                    return Some((Ok(update), Some((object, page))));
+                    return Some((Ok(update), Some((way, page))));
                 }
                 let name = page.continues_in.take()?;
-                page = match object.page(&name).await {
+                page = match way.page(&name).await {
                     Ok(info) => Page::of_backup(&info, name),
                     Err(error) => return Some((Err(error), None)),
                 };
@@ -62,29 +97,15 @@ impl RepoObject {
         })
     }
 
-    /// Reads an earlier state of `repo` by the name that the log has for it.
-    async fn page(&self, name: &str) -> Result<RepoInfo, RefsError> {
-        let key = layout::overwritten_key(name);
-        let missing = || RefsError::LogPageMissing {
-            page: name.to_owned(),
-        };
-        let key = Key::parse(&key).map_err(|_| missing())?;
-        let read = self.storage().try_read_at_most(&key, MAX_REPO_LEN);
-        match read.await? {
-            Some((bytes, _)) => decode(&bytes),
-            None => Err(missing()),
-        }
-    }
-
     /// Returns the names of the earlier states that the log of a state is in, the newest first.
     ///
     /// # Errors
     /// As [`RepoObject::log`].
     pub(crate) async fn pages(&self, state: &RepoState) -> Result<Vec<String>, RefsError> {
-        let mut names: Vec<String> = Vec::new();
+        let (mut way, mut names) = (Way::of(self), Vec::new());
         let mut next = state.info.log().continues_in().map(str::to_owned);
-        while let Some(name) = next.filter(|name| !names.contains(name)) {
-            let info = self.page(&name).await?;
+        while let Some(name) = next {
+            let info = way.page(&name).await?;
             next = info.log().continues_in().map(str::to_owned);
             names.push(name);
         }
@@ -106,6 +127,7 @@ impl RepoObject {
         let is_ours = |name: Option<&str>| {
             name.is_some_and(|name| attempts.iter().any(|it| it.backup == name))
         };
+        let mut way = Way::of(self);
         let mut earlier;
         let mut log = state.info.log();
         loop {
@@ -123,7 +145,7 @@ impl RepoObject {
             let Some(name) = log.continues_in() else {
                 return Ok(false);
             };
-            earlier = self.page(name).await?;
+            earlier = way.page(name).await?;
             log = earlier.log();
         }
     }

@@ -696,6 +696,83 @@ fn a_log_whose_page_is_missing_says_where_it_ends() {
     });
 }
 
+/// Returns the name of the page that a stored state continues in, and its bytes.
+async fn continues_in(storage: &Arc<dyn Storage>, key: &str) -> (String, bytes::Bytes) {
+    let key = Key::parse(key).expect("a key");
+    let (bytes, _) = storage.read(&key).await.expect("it is there");
+    let state = super::object::decode(&bytes).expect("a state");
+    let page = state.log().continues_in().expect("it goes on");
+    (page.to_owned(), bytes)
+}
+
+#[test]
+fn a_log_that_goes_round_in_a_circle_says_where_it_ends() {
+    for pages in 1..=3 {
+        block_on(async {
+            let storage = memory();
+            let ledger = create(&storage, Some(2)).await;
+            for number in 1..=12 {
+                assert!(is_done(&commit(&ledger, "main", number).await));
+            }
+            // The last of the pages goes on in the first one.
+            let (first, repo) = continues_in(&storage, layout::REPO).await;
+            let mut last = first.clone();
+            for _ in 1..pages {
+                (last, _) = continues_in(&storage, &layout::overwritten_key(&last)).await;
+            }
+            let key = Key::parse(&layout::overwritten_key(&last)).expect("a key");
+            let options = icefield_storage::PutMode::Overwrite.into();
+            let put = storage.put(&key, repo.into(), options).await;
+            assert!(put.is_ok());
+
+            let log = ledger.operations().await.expect("it has a log");
+            let told: Vec<_> = log.take(100).collect().await;
+            let (end, told) = told.split_last().expect("entries");
+            assert!(
+                matches!(end, Err(RefsError::LogRepeats { page }) if *page == first),
+                "{pages}: {end:?}"
+            );
+            assert!(told.iter().all(Result::is_ok));
+            assert_eq!(told.len(), 2 + 2 * pages);
+            let kept = ledger.unneeded_backups().await;
+            assert!(matches!(kept, Err(RefsError::LogRepeats { .. })));
+            assert!(is_done(&commit(&ledger, "main", 13).await));
+        });
+    }
+}
+
+#[test]
+fn a_write_that_is_looked_for_in_a_circle_is_an_error() {
+    block_on(async {
+        let inner = memory();
+        let first = create(&inner, Some(2)).await;
+        for number in 1..=6 {
+            assert!(is_done(&commit(&first, "main", number).await));
+        }
+        let crate::ledger::Layout::V2(object) = ledger(&inner, 2).layout else {
+            unreachable!("the tests are of version 2");
+        };
+        let state = object.read().await.expect("readable");
+        // A backup that no entry names, of a time before all of them.
+        let attempt = super::queue::Attempt {
+            backup: "nowhere".to_owned(),
+            newest_before: 0,
+            replaced: state.version.clone(),
+        };
+        let found = object.has_landed(&state, std::slice::from_ref(&attempt));
+        assert!(matches!(found.await, Ok(false)));
+        let (page, repo) = continues_in(&inner, layout::REPO).await;
+        let key = Key::parse(&layout::overwritten_key(&page)).expect("a key");
+        let options = icefield_storage::PutMode::Overwrite.into();
+        assert!(inner.put(&key, repo.into(), options).await.is_ok());
+        let found = object.has_landed(&state, &[attempt]).await;
+        assert!(
+            matches!(&found, Err(RefsError::LogRepeats { page: found }) if *found == page),
+            "{found:?}"
+        );
+    });
+}
+
 #[test]
 fn a_clock_far_behind_the_log_edits_nothing() {
     block_on(async {
