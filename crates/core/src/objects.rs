@@ -6,13 +6,13 @@ use std::time::SystemTime;
 
 use async_trait::async_trait;
 use icefield_format::{
-    ChunkId, DecodeLimits, FileKind, FormatError, Manifest, ManifestId, Snapshot, SnapshotId,
-    TransactionLog, layout,
+    ChunkId, DecodeLimits, FileKind, FormatError, FormatFile, Manifest, ManifestId, Snapshot,
+    SnapshotId, TransactionLog, layout,
 };
 use icefield_refs::{FetchError, SnapshotSource};
 use icefield_storage::{
-    Bytes, GetOptions, Key, KeyError, ObjectClass, PutMode, PutOptions, PutOutcome, Storage,
-    StorageError, StorageExt,
+    Bytes, Compared, GetOptions, Key, KeyError, ObjectClass, PutMode, PutOptions, PutOutcome,
+    Storage, StorageError, StorageExt,
 };
 use quick_cache::sync::Cache;
 use quick_cache::{OptionsBuilder, Weighter};
@@ -35,6 +35,14 @@ impl CachedKind {
             Self::Snapshot => "snapshot",
             Self::Manifest => "manifest",
             Self::TransactionLog => "transaction log",
+        }
+    }
+
+    fn file(self, id: [u8; 12]) -> FormatFile {
+        match self {
+            Self::Snapshot => FormatFile::Snapshot(SnapshotId::from_bytes(id)),
+            Self::Manifest => FormatFile::Manifest(ManifestId::from_bytes(id)),
+            Self::TransactionLog => FormatFile::TransactionLog(SnapshotId::from_bytes(id)),
         }
     }
 
@@ -235,7 +243,7 @@ impl Objects {
                 let key = parse_key(&key).map_err(|source| storage_error(kind, &text, source))?;
                 let span = tracing::debug_span!("cache.miss", %key, bytes = tracing::field::Empty);
                 let load = async {
-                    let read = self.storage.read(&key).await.map(|(bytes, _)| bytes);
+                    let read = self.read(&key).await;
                     if let Ok(bytes) = &read {
                         tracing::Span::current().record("bytes", bytes.len());
                     }
@@ -266,15 +274,19 @@ impl Objects {
         read: Result<Bytes, StorageError>,
         decode: Decode,
     ) -> Result<Decoded, FetchError> {
-        match read {
-            Ok(bytes) => Ok(decode(&bytes, id, &self.settings)?),
-            Err(error) if error.is_not_found() => Err(FetchError::Missing {
-                what: kind.word(),
-                id: text,
-                key,
-            }),
-            Err(source) => Err(storage_error(kind, &text, source)),
-        }
+        let file = file_or_why(kind, id, text, key, read)?;
+        Ok(decode(&file, id, &self.settings)?)
+    }
+
+    /// Options of a read of a whole file, which no more is read of than the limits let be decoded.
+    fn whole(&self) -> GetOptions {
+        GetOptions::default().with_max_size(self.settings.decode_limits.max_file())
+    }
+
+    async fn read(&self, key: &Key) -> Result<Bytes, StorageError> {
+        let limit = self.settings.decode_limits.max_file();
+        let read = self.storage.read_at_most(key, limit).await;
+        read.map(|(bytes, _)| bytes)
     }
 
     pub(crate) async fn snapshot(&self, id: SnapshotId) -> Result<Arc<Snapshot>, FetchError> {
@@ -321,15 +333,9 @@ impl Objects {
         let text = id.to_string();
         let key = parse_key(&layout::manifest_key(id))
             .map_err(|source| storage_error(CachedKind::Manifest, &text, source))?;
-        match self.storage.read(&key).await {
-            Ok((file, _)) => Ok(OpenManifest::File(id, file, limits)),
-            Err(error) if error.is_not_found() => Err(FetchError::Missing {
-                what: CachedKind::Manifest.word(),
-                id: text,
-                key,
-            }),
-            Err(source) => Err(storage_error(CachedKind::Manifest, &text, source)),
-        }
+        let read = self.read(&key).await;
+        let file = file_or_why(CachedKind::Manifest, name.id, text, key, read)?;
+        Ok(OpenManifest::File(id, file, limits))
     }
 
     /// As [`Objects::manifest`], from memory or without waiting for a network; `None` where it would have to.
@@ -357,7 +363,7 @@ impl Objects {
         };
         let read = self
             .storage
-            .try_get_blocking(&key, &GetOptions::default())?
+            .try_get_blocking(&key, &self.whole())?
             .and_then(whole_body);
         let decoded = self.decode(
             CachedKind::Manifest,
@@ -395,7 +401,7 @@ impl Objects {
         let (kind, text) = (CachedKind::TransactionLog, id.to_string());
         let key = parse_key(&layout::transaction_log_key(id))
             .map_err(|source| storage_error(kind, &text, source))?;
-        let read = self.storage.read(&key).await.map(|(bytes, _)| bytes);
+        let read = self.read(&key).await;
         match self.decode(kind, *id.as_bytes(), text, key, read, decode_log)? {
             Decoded::TransactionLog(log) => Ok(log),
             _ => unreachable!("BUG: the decoder names the kind"),
@@ -543,10 +549,10 @@ async fn put_fresh(
     match storage.put_immutable(key, bytes.clone(), options).await? {
         PutOutcome::Written(written) => Ok(written.store_time),
         PutOutcome::Refused => Err(SessionError::IdCollision { key: key.clone() }),
-        PutOutcome::Unknown(source) => match storage.try_read(key).await {
-            Ok(Some((stored, _))) if stored == bytes => Ok(None),
-            Ok(Some(_)) => Err(SessionError::IdCollision { key: key.clone() }),
-            _ => Err(SessionError::WriteUnknown {
+        PutOutcome::Unknown(source) => match storage.compare(key, &bytes).await {
+            Ok(Compared::Same(_)) => Ok(None),
+            Ok(Compared::Other) => Err(SessionError::IdCollision { key: key.clone() }),
+            Ok(Compared::Absent) | Err(_) => Err(SessionError::WriteUnknown {
                 key: key.clone(),
                 source,
             }),
@@ -581,6 +587,28 @@ fn storage_error(kind: CachedKind, id: &str, source: StorageError) -> FetchError
         id: id.to_owned(),
         source,
     }
+}
+
+/// Returns a file that was read, or why there is none.
+fn file_or_why(
+    kind: CachedKind,
+    id: [u8; 12],
+    text: String,
+    key: Key,
+    read: Result<Bytes, StorageError>,
+) -> Result<Bytes, FetchError> {
+    read.map_err(|error| match error {
+        error if error.is_not_found() => FetchError::Missing {
+            what: kind.word(),
+            id: text,
+            key,
+        },
+        StorageError::ObjectTooLarge { limit, .. } => {
+            let file = kind.file(id);
+            FormatError::TooLarge { file, limit }.into()
+        }
+        source => storage_error(kind, &text, source),
+    })
 }
 
 fn decode_snapshot(file: &[u8], id: [u8; 12], settings: &Settings) -> Result<Decoded, FormatError> {

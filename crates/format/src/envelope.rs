@@ -228,6 +228,15 @@ impl DecodeLimits {
         }
     }
 
+    /// Returns the most bytes that a file has whose body keeps to the hard limit: compression adds at most a 256th to a body, and a
+    /// few bytes. A larger object need not be read.
+    #[must_use]
+    pub fn max_file(&self) -> u64 {
+        const AROUND: u64 = 64 << 10;
+        let body = self.max_decompressed.min(MAX_BODY_LEN);
+        body + (body >> 8) + AROUND
+    }
+
     /// Returns the most bytes that a body of `compressed` bytes may become.
     #[must_use]
     pub fn for_compressed(&self, compressed: usize) -> u64 {

@@ -19,16 +19,23 @@ pub(crate) fn check_room(
     file: FormatFile,
     more: usize,
 ) -> Result<(), FormatError> {
+    check_room_below(MAX_BODY_LEN, builder, file, more)
+}
+
+/// As [`check_room`], of a body that may have fewer bytes.
+pub(crate) fn check_room_below(
+    limit: u64,
+    builder: &FlatBufferBuilder<'_>,
+    file: FormatFile,
+    more: usize,
+) -> Result<(), FormatError> {
     let total = builder
         .unfinished_data()
         .len()
         .saturating_add(more)
         .saturating_add(SLACK);
-    if total as u64 >= MAX_BODY_LEN {
-        return Err(FormatError::TooLarge {
-            file,
-            limit: MAX_BODY_LEN,
-        });
+    if total as u64 >= limit {
+        return Err(FormatError::TooLarge { file, limit });
     }
     Ok(())
 }

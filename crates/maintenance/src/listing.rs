@@ -2,7 +2,7 @@
 
 use futures::TryStreamExt;
 use icefield_format::layout::{self, IdKey};
-use icefield_format::{ChunkId, ManifestId, SnapshotId};
+use icefield_format::{ChunkId, FormatFile, ManifestId, SnapshotId};
 use icefield_storage::{Key, ListOptions, Prefix, Storage, StorageError, StorageExt};
 
 /// The kinds of objects that are named by ids.
@@ -30,6 +30,19 @@ impl Kind {
             Self::Manifest => IdKey::Manifest(ManifestId::from_bytes(id)),
             Self::TransactionLog => IdKey::TransactionLog(SnapshotId::from_bytes(id)),
             Self::Snapshot => IdKey::Snapshot(SnapshotId::from_bytes(id)),
+        }
+    }
+
+    /// The file of an id, as errors name it; of a chunk, which is no file of metadata, there is none.
+    ///
+    /// # Panics
+    /// For a chunk.
+    pub(crate) fn file(self, id: [u8; 12]) -> FormatFile {
+        match self.named(id) {
+            IdKey::Manifest(id) => FormatFile::Manifest(id),
+            IdKey::TransactionLog(id) => FormatFile::TransactionLog(id),
+            IdKey::Snapshot(id) => FormatFile::Snapshot(id),
+            IdKey::Chunk(_) => unreachable!("BUG: chunks are not decoded"),
         }
     }
 

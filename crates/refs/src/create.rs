@@ -8,8 +8,8 @@ use icefield_format::{
     Writer, initial_snapshot_in, initial_transaction_log, layout,
 };
 use icefield_storage::{
-    Bytes, Clock, Entropy, Key, ListOptions, Prefix, PutMode, PutOutcome, Storage, StorageError,
-    StorageExt,
+    Bytes, Clock, Compared, Entropy, Key, ListOptions, Prefix, PutMode, PutOutcome, Storage,
+    StorageError, StorageExt,
 };
 
 use crate::ledger::Layout;
@@ -303,10 +303,10 @@ impl Ledger {
             match storage.put_immutable(&key, file.clone(), options).await? {
                 PutOutcome::Written(_) => Placed::Written,
                 PutOutcome::Refused => Placed::There,
-                PutOutcome::Unknown(source) => match storage.try_read(&key).await {
-                    Ok(Some((stored, _))) if stored == *file => Placed::Written,
-                    Ok(Some(_)) => Placed::There,
-                    _ => Placed::Unknown(source),
+                PutOutcome::Unknown(source) => match storage.compare(&key, file).await {
+                    Ok(Compared::Same(_)) => Placed::Written,
+                    Ok(Compared::Other) => Placed::There,
+                    Ok(Compared::Absent) | Err(_) => Placed::Unknown(source),
                 },
             },
         )

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use icefield_format::layout::{self, KeyForm};
 use icefield_format::{SnapshotId, decode_ref, encode_ref, encode_ref_with_nonce};
 use icefield_storage::{
-    Bytes, DeleteOutcome, Deletion, Key, PutMode, PutOptions, PutOutcome, Storage, StorageError,
-    StorageExt,
+    Bytes, Compared, DeleteOutcome, Deletion, Key, PutMode, PutOptions, PutOutcome, Storage,
+    StorageError, StorageExt,
 };
 
 use crate::{BranchName, EditOutcome, RefsError, Refusal, TagName, TagState, Tip};
@@ -124,15 +124,19 @@ impl RefFiles {
         };
         let key = branch_key(name, form)?;
         match self.read(&key).await {
-            Err(RefsError::InvalidRefFile { .. }) => {
-                let read = self.storage.try_read(&key).await?;
-                Ok(read.map(|(_, version)| Tip {
+            Err(
+                RefsError::InvalidRefFile { .. }
+                | RefsError::Storage(StorageError::ObjectTooLarge { .. }),
+            ) => match self.storage.head(&key).await {
+                Ok(found) => Ok(Some(Tip {
                     // It points nowhere; no snapshot has this id.
                     snapshot: SnapshotId::from_bytes([0; 12]),
-                    version,
+                    version: found.version,
                     key: Some(key),
-                }))
-            }
+                })),
+                Err(error) if error.is_not_found() => Ok(None),
+                Err(error) => Err(error.into()),
+            },
             tip => tip,
         }
     }
@@ -409,8 +413,8 @@ impl RefFiles {
         {
             PutOutcome::Written(written) => EditOutcome::Done(Some(written.version)),
             PutOutcome::Refused => EditOutcome::Refused(Refusal::AlreadyExists),
-            PutOutcome::Unknown(source) => match self.storage.try_read(&key).await {
-                Ok(Some((stored, version))) if stored == bytes => EditOutcome::Done(Some(version)),
+            PutOutcome::Unknown(source) => match self.storage.compare(&key, &bytes).await {
+                Ok(Compared::Same(version)) => EditOutcome::Done(Some(version)),
                 _ => EditOutcome::Unknown(source),
             },
         };

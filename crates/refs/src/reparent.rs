@@ -120,12 +120,13 @@ pub(crate) async fn stored(storage: &dyn Storage, id: SnapshotId) -> Result<Stor
         source,
     };
     let key = key.map_err(|error| unread(error.into()))?;
-    let read = storage.try_read(&key).await;
+    let limits = DecodeLimits::default();
+    let read = storage.try_read_at_most(&key, limits.max_file()).await;
     let Some((bytes, version)) = read.map_err(unread)? else {
         let id = text;
         return Err(FetchError::Missing { what, id, key });
     };
-    let snapshot = Snapshot::decode(&bytes, id, &DecodeLimits::default())?;
+    let snapshot = Snapshot::decode(&bytes, id, &limits)?;
     let info = SnapshotInfo::of(&snapshot)?;
     Ok(Stored {
         key,

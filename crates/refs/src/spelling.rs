@@ -3,10 +3,10 @@
 
 use icefield_format::layout::{self, KeyForm};
 use icefield_storage::{
-    Bytes, DeleteOutcome, Deletion, Key, PutMode, PutOutcome, StorageError, StorageExt,
+    Bytes, Compared, DeleteOutcome, Deletion, Key, PutMode, PutOutcome, StorageError, StorageExt,
 };
 
-use crate::ref_files::{RefFiles, branch_key, ref_options, tag_key, tombstone_key};
+use crate::ref_files::{MAX_REF_LEN, RefFiles, branch_key, ref_options, tag_key, tombstone_key};
 use crate::{BranchName, EditOutcome, RefsError, Refusal, TagName};
 
 /// An object of a ref that is not in the store's own spelling.
@@ -99,7 +99,7 @@ impl RefFiles {
             let location = storage.to_string();
             return Err(RefsError::NoConditions { location });
         }
-        let Some((bytes, version)) = storage.try_read(found).await? else {
+        let Some((bytes, version)) = storage.try_read_at_most(found, MAX_REF_LEN).await? else {
             return Ok(EditOutcome::Refused(Refusal::NotFound));
         };
         let options = ref_options(PutMode::Create);
@@ -108,9 +108,9 @@ impl RefFiles {
             .await?
         {
             PutOutcome::Written(written) => Some(written.version),
-            PutOutcome::Refused => match storage.try_read(own).await? {
-                Some((stored, _)) if stored == bytes => None,
-                _ => {
+            PutOutcome::Refused => match storage.compare(own, &bytes).await? {
+                Compared::Same(_) => None,
+                Compared::Absent | Compared::Other => {
                     let (own, other) = (own.clone(), found.clone());
                     return Err(RefsError::SpelledTwice { own, other });
                 }

@@ -43,10 +43,22 @@ impl Listed {
     }
 }
 
+/// What is stored under a key, beside bytes that the caller has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Compared {
+    /// Nothing.
+    Absent,
+    /// The same bytes, in this state.
+    Same(Version),
+    /// Other bytes.
+    Other,
+}
+
 /// Conveniences for callers; every [`Storage`] has it.
 #[async_trait]
 pub trait StorageExt: Storage {
-    /// Reads a whole object.
+    /// Reads a whole object, however large it is: for callers that know what is there. All others say how much they take
+    /// ([`read_at_most`](Self::read_at_most)).
     ///
     /// # Errors
     /// As [`Storage::get`].
@@ -87,12 +99,25 @@ pub trait StorageExt: Storage {
         found(self.read_at_most(key, limit).await)
     }
 
-    /// Reads a whole object, `None` if there is none.
+    /// Reads a whole object, however large it is, `None` if there is none.
     ///
     /// # Errors
     /// As [`Storage::get`], except *not found*.
     async fn try_read(&self, key: &Key) -> Result<Option<(Bytes, Version)>, StorageError> {
         found(self.read(key).await)
+    }
+
+    /// Compares an object with bytes. One of another length is not read.
+    ///
+    /// # Errors
+    /// As [`Storage::get`], except *not found*.
+    async fn compare(&self, key: &Key, bytes: &[u8]) -> Result<Compared, StorageError> {
+        match self.try_read_at_most(key, bytes.len() as u64).await {
+            Ok(None) => Ok(Compared::Absent),
+            Ok(Some((stored, version))) if stored == bytes => Ok(Compared::Same(version)),
+            Ok(Some(_)) | Err(StorageError::ObjectTooLarge { .. }) => Ok(Compared::Other),
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns whether an object exists.
@@ -123,9 +148,9 @@ pub trait StorageExt: Storage {
             ..options
         };
         match self.put(key, bytes.clone().into(), options).await? {
-            PutOutcome::Refused => match self.try_read(key).await? {
-                Some((stored, version)) if stored == bytes => Ok(PutOutcome::written(version)),
-                _ => Ok(PutOutcome::Refused),
+            PutOutcome::Refused => match self.compare(key, &bytes).await? {
+                Compared::Same(version) => Ok(PutOutcome::written(version)),
+                Compared::Absent | Compared::Other => Ok(PutOutcome::Refused),
             },
             outcome => Ok(outcome),
         }

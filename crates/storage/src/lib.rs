@@ -40,7 +40,7 @@ pub use advice::{Advice, Topic, Weight};
 pub use capabilities::{Capabilities, KeyForm};
 pub use clock::{Clock, Entropy, ManualClock, SeededEntropy, SystemClock, SystemEntropy};
 pub use error::{BoxError, StorageError};
-pub use ext::{Listed, StorageExt};
+pub use ext::{Compared, Listed, StorageExt};
 pub use key::{Key, KeyError, MAX_KEY_BYTES, MAX_SEGMENT_BYTES, Prefix};
 pub use options::{
     Body, CopyOptions, DeleteOutcome, Deletion, GetOptions, GetRange, ListOptions, Object,

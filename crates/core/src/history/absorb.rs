@@ -14,7 +14,8 @@ use icefield_refs::{
     EditOutcome, FetchError, Graph, RefsError, Refusal, SnapshotInfo, SnapshotSource, way,
 };
 use icefield_storage::{
-    Bytes, Key, KeyError, PutMode, PutOptions, PutOutcome, StorageError, StorageExt, Version,
+    Bytes, Compared, Key, KeyError, PutMode, PutOptions, PutOutcome, StorageError, StorageExt,
+    Version,
 };
 
 use crate::change_set::within;
@@ -128,7 +129,8 @@ impl Repository {
     async fn stored_log(&self, id: SnapshotId) -> Result<Option<(Bytes, Version)>, StorageError> {
         let key = Key::parse(&layout::transaction_log_key(id))
             .map_err(|error: KeyError| StorageError::from(error))?;
-        self.shared().storage.try_read(&key).await
+        let limit = self.shared().objects.decode_limits().max_file();
+        self.shared().storage.try_read_at_most(&key, limit).await
     }
 
     /// Returns where the logs of expired ancestors leave the nodes that they move; none if there are no such logs.
@@ -211,13 +213,13 @@ impl Repository {
         objects.forget(id);
         Ok(match outcome? {
             PutOutcome::Written(written) => EditOutcome::Done(Some(written.version)),
-            PutOutcome::Refused => match shared.storage.try_read(&key).await? {
-                Some((now, version)) if now == log => EditOutcome::Done(Some(version)),
-                // Another process makes it tell more: look again.
-                _ => EditOutcome::Refused(Refusal::AlreadyExists),
+            PutOutcome::Refused => match shared.storage.compare(&key, &log).await? {
+                Compared::Same(version) => EditOutcome::Done(Some(version)),
+                // Another program makes it tell more: look again.
+                Compared::Absent | Compared::Other => EditOutcome::Refused(Refusal::AlreadyExists),
             },
-            PutOutcome::Unknown(source) => match shared.storage.try_read(&key).await {
-                Ok(Some((now, version))) if now == log => EditOutcome::Done(Some(version)),
+            PutOutcome::Unknown(source) => match shared.storage.compare(&key, &log).await {
+                Ok(Compared::Same(version)) => EditOutcome::Done(Some(version)),
                 _ => EditOutcome::Unknown(source),
             },
         })

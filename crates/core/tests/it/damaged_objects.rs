@@ -7,9 +7,11 @@ use icefield_core::test_suite::Trial;
 use icefield_core::test_suite::words::*;
 use icefield_core::{
     BranchName, ByteRange, FetchError, NodePath, RefsError, RepositoryError, Session, SessionError,
-    SnapshotId, TagName,
+    Settings, SnapshotId, TagName,
 };
+use icefield_format::{DecodeLimits, FormatError, SpecVersion, layout};
 use icefield_storage::Storage;
+use icefield_storage::wrap::CountingStorage;
 use icefield_storage_memory::MemoryStorage;
 use icefield_testkit::stores;
 
@@ -92,6 +94,62 @@ async fn read_all(session: Result<Session, RepositoryError>, errors: &mut Vec<St
             }
         }
         Err(error) => errors.push(chain(&error)),
+    }
+}
+
+/// What is larger than any file that may be decoded is refused by its size: nothing of it is read.
+#[tokio::test]
+async fn an_oversized_file_is_refused_and_not_read() {
+    let limits = DecodeLimits {
+        max_decompressed: 256 << 10,
+        ..DecodeLimits::default()
+    };
+    let most = limits.max_file();
+    for spec in [SpecVersion::V1, SpecVersion::V2] {
+        let trial = Trial::new("oversized", spec, |_| async { crate::support::memory() });
+        let (memory, ids) = repository(&trial).await;
+        let keys = stores::keys(&(Arc::new(memory.duplicate()) as Arc<dyn Storage>)).await;
+        for folder in ["snapshots/", "manifests/", "transactions/"] {
+            let inner: Arc<dyn Storage> = Arc::new(memory.duplicate());
+            let last = layout::snapshot_key(ids[1]);
+            for key in keys.iter().filter(|it| it.starts_with(folder)) {
+                // One snapshot is enough, and the first one may be read to find the repository.
+                if folder != "snapshots/" || *key == last {
+                    stores::put(&inner, key, vec![0; most as usize + 1]).await;
+                }
+            }
+            let counting = CountingStorage::new(inner);
+            let storage: Arc<dyn Storage> = Arc::new(counting.clone());
+            let settings = Settings::default().with_decode_limits(limits);
+            let builder = trial.builder(&storage).settings(settings);
+            let opened = builder.open().await.expect("opened");
+            let error = match folder {
+                "snapshots/" => chain(&opened.snapshot(ids[1]).await.expect_err("refused")),
+                "transactions/" => {
+                    let log = opened.transaction_log(ids[1]).await;
+                    chain(&log.expect_err("refused"))
+                }
+                _ => {
+                    let session = writer(&opened).await;
+                    // A commit carries the refs of the manifest over.
+                    write(&session, "/a", &[1], "inline").await;
+                    chain(&session.commit("none").await.expect_err("refused"))
+                }
+            };
+            assert!(error.contains(&most.to_string()), "{folder} {error}");
+            if folder == "manifests/" {
+                let session = read_main(&opened).await;
+                let chunk = session.chunk(&path("/a"), &[2], ByteRange::All).await;
+                let told = matches!(
+                    &chunk,
+                    Err(SessionError::Fetch(FetchError::Format(FormatError::TooLarge { limit, .. })))
+                        if *limit == most
+                );
+                assert!(told, "{chunk:?}");
+            }
+            let read = counting.snapshot().of(folder.trim_end_matches('/'));
+            assert!(read.bytes_read < most, "{folder} {read:?}");
+        }
     }
 }
 

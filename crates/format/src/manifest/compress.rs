@@ -3,13 +3,13 @@
 use super::{
     ChunkRef, EncodedManifest, LocationCompression, LocationDictionary, Manifest, ManifestEncoder,
 };
-use crate::envelope::{DecodeLimits, SpecVersion, Writer};
+use crate::envelope::{DecodeLimits, MAX_BODY_LEN, SpecVersion, Writer};
 use crate::error::FormatError;
 
 impl EncodedManifest {
     /// Returns the same manifest with a dictionary that is trained with its own locations, and each location compressed with it;
     /// the manifest as it is, where there is no use in that: it is of spec 1, it has too few virtual refs, their locations have
-    /// nothing in common, or the body gets no smaller.
+    /// nothing in common, or the body gets no smaller or has no room for it.
     ///
     /// The body is what readers hold in memory. The file gets larger rather than smaller, since it is compressed as a whole
     /// anyway, and frames that were compressed one by one do not compress again.
@@ -17,9 +17,19 @@ impl EncodedManifest {
     /// Takes the memory of three such manifests for a while, and the time of two. The same refs give the same bytes.
     ///
     /// # Errors
-    /// `TooLarge`, where the body is at the limit of the format.
+    /// None in practice: what was encoded once is encoded again.
     pub fn with_compressed_locations(
         self,
+        settings: &LocationCompression,
+        writer: &Writer,
+    ) -> Result<Self, FormatError> {
+        self.with_compressed_locations_below(MAX_BODY_LEN, settings, writer)
+    }
+
+    /// As [`with_compressed_locations`](Self::with_compressed_locations), where a body may have so many bytes.
+    pub(super) fn with_compressed_locations_below(
+        self,
+        limit: u64,
         settings: &LocationCompression,
         writer: &Writer,
     ) -> Result<Self, FormatError> {
@@ -44,24 +54,36 @@ impl EncodedManifest {
             return Ok(self);
         };
         drop(locations);
-        let encoder = ManifestEncoder::for_version(SpecVersion::V2, self.info.id);
-        let level = settings.compression_level;
-        let mut encoder = encoder.with_location_dictionary(dictionary, level)?;
-        if let Some(extra) = plain.extra() {
-            encoder.extra(extra);
+        match compressed(&plain, dictionary, limit, settings, writer) {
+            Ok((compressed, body)) if body < plain.body.len() => Ok(compressed),
+            // It is written as it is, which has room.
+            Ok(_) | Err(FormatError::TooLarge { .. }) => Ok(self),
+            Err(error) => Err(error),
         }
-        let mut index = Vec::new();
-        for array in plain.arrays() {
-            encoder.begin_array_with_extra(array.node_id(), array.extra())?;
-            for record in array.refs() {
-                record.index_into(&mut index);
-                encoder.push_with_extra(&index, record.chunk_ref()?, record.extra())?;
-            }
-        }
-        let (compressed, body) = encoder.finish_measured(writer)?;
-        Ok(match body < plain.body.len() {
-            true => compressed,
-            false => self,
-        })
     }
+}
+
+/// Returns a manifest with a dictionary, and the bytes of its body.
+fn compressed(
+    plain: &Manifest,
+    dictionary: LocationDictionary,
+    limit: u64,
+    settings: &LocationCompression,
+    writer: &Writer,
+) -> Result<(EncodedManifest, usize), FormatError> {
+    let encoder = ManifestEncoder::for_version(SpecVersion::V2, plain.id()).below(limit);
+    let level = settings.compression_level;
+    let mut encoder = encoder.with_location_dictionary(dictionary, level)?;
+    if let Some(extra) = plain.extra() {
+        encoder.extra(extra);
+    }
+    let mut index = Vec::new();
+    for array in plain.arrays() {
+        encoder.begin_array_with_extra(array.node_id(), array.extra())?;
+        for record in array.refs() {
+            record.index_into(&mut index);
+            encoder.push_with_extra(&index, record.chunk_ref()?, record.extra())?;
+        }
+    }
+    encoder.finish_measured(writer)
 }

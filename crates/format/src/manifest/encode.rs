@@ -8,7 +8,7 @@ use flatbuffers::{FlatBufferBuilder, Vector, WIPOffset};
 use super::intern::Interner;
 use super::location_dictionary::{LocationDictionary, LocationWriter};
 use super::{Checksum, ChunkRef};
-use crate::envelope::{FileKind, IDENTIFIER, SpecVersion, Writer};
+use crate::envelope::{FileKind, IDENTIFIER, MAX_BODY_LEN, SpecVersion, Writer};
 use crate::error::{FormatError, FormatFile, SortedList};
 use crate::generated as fb;
 use crate::id::{ManifestId, NodeId};
@@ -64,6 +64,8 @@ pub struct ManifestEncoder {
     virtuals: u64,
     extra: Option<Vec<u8>>,
     compression: Option<Compression>,
+    /// The body has fewer bytes.
+    limit: u64,
 }
 
 /// How locations are compressed.
@@ -113,7 +115,13 @@ impl ManifestEncoder {
             virtuals: 0,
             extra: None,
             compression: None,
+            limit: MAX_BODY_LEN,
         }
+    }
+
+    /// Lowers the limit of the body.
+    pub(super) fn below(self, limit: u64) -> Self {
+        Self { limit, ..self }
     }
 
     /// Compresses locations with a dictionary, in spec 2; spec 1 has none.
@@ -211,7 +219,7 @@ impl ManifestEncoder {
         }
         let extra = current.extra.as_deref();
         let room = 64 + 4 * self.refs.len() + extra.map_or(0, <[u8]>::len);
-        limits::check_room(&self.builder, self.file(), room)?;
+        self.check_room(room)?;
         let extra = extra.map(|extra| self.builder.create_vector(extra));
         let node_id = fb::ObjectId8(*current.node.as_bytes());
         let refs = self.builder.create_vector(&self.refs);
@@ -357,7 +365,11 @@ impl ManifestEncoder {
         }
         let list = 4 * self.refs.len();
         let room = list + 4 * index.len() + text + extra + 128;
-        limits::check_room(&self.builder, file, room)
+        self.check_room(room)
+    }
+
+    fn check_room(&self, more: usize) -> Result<(), FormatError> {
+        limits::check_room_below(self.limit, &self.builder, self.file(), more)
     }
 
     /// Returns the number of refs so far, of all arrays.
@@ -398,7 +410,7 @@ impl ManifestEncoder {
         let extra = self.known(self.extra.as_deref());
         let texts = [dictionary, extra].into_iter().flatten().map(<[u8]>::len);
         let room = 128 + 4 * self.arrays.len() + texts.sum::<usize>();
-        limits::check_room(&self.builder, file, room)?;
+        self.check_room(room)?;
         let builder = &mut self.builder;
         let location_dictionary = dictionary.map(|it| builder.create_vector(it));
         let extra = self

@@ -583,3 +583,41 @@ fn look_up_in_full_thinned_and_uneven_arrays() {
         assert_eq!(before, array.len());
     }
 }
+
+#[test]
+fn a_manifest_that_has_no_room_for_compressed_locations_stays_as_it_is() {
+    let mut encoder = ManifestEncoder::for_version(SpecVersion::V2, ID);
+    encoder.begin_array(node(1)).unwrap();
+    for at in 0..1500 {
+        let location = format!("s3://bucket/a/prefix/that/all/of/them/share/{at:05}.nc");
+        let chunk = ChunkRef::Virtual {
+            location: &location,
+            offset: 0,
+            length: 1,
+            checksum: None,
+        };
+        encoder.push(&[at], chunk).unwrap();
+    }
+    let writer = Writer::default();
+    let plain = encoder.finish(&writer).unwrap();
+    let settings = LocationCompression::default();
+    let compressed = plain.clone().with_compressed_locations(&settings, &writer);
+    let compressed = compressed.unwrap().bytes;
+    assert_ne!(compressed, plain.bytes);
+    // At every step: between refs, at the end of the array, at that of the manifest.
+    for limit in (4096..120_000).step_by(1000) {
+        let below = (plain.clone())
+            .with_compressed_locations_below(limit, &settings, &writer)
+            .unwrap();
+        let expected = match below.bytes == compressed {
+            true => &compressed,
+            false => &plain.bytes,
+        };
+        assert_eq!(&below.bytes, expected, "{limit}");
+        assert_eq!(below.info.size_bytes, below.bytes.len() as u64);
+    }
+    let none = plain
+        .clone()
+        .with_compressed_locations_below(4096, &settings, &writer);
+    assert_eq!(none.unwrap().bytes, plain.bytes);
+}

@@ -10,6 +10,7 @@ use icefield_storage::{Body, GetOptions, Key, ListOptions, Prefix, Storage, Stor
 use super::finding::{Finding, FindingKind};
 use super::needed::Need;
 use super::{CheckError, Progress, strays};
+use crate::copy::objects::{WHOLE, pieces};
 
 /// Requests in flight.
 const REQUESTS: usize = 16;
@@ -181,7 +182,15 @@ fn is_short(error: &StorageError) -> bool {
 /// Reads an object without holding it, and returns its length.
 async fn read(storage: &Arc<dyn Storage>, need: Need) -> Result<u64, StorageError> {
     let key = Key::parse(&layout::chunk_key(need.chunk()))?;
-    let object = storage.get(&key, GetOptions::default()).await?;
+    let options = GetOptions::default().with_max_size(WHOLE);
+    let object = match storage.get(&key, options).await {
+        Err(StorageError::ObjectTooLarge { size, .. }) => {
+            let parts = pieces(Arc::clone(storage), key, size);
+            let lengths = parts.map_ok(|part| part.len() as u64);
+            return lengths.try_fold(0, async |sum, part| Ok(sum + part)).await;
+        }
+        object => object?,
+    };
     let expected = object.range.end - object.range.start;
     let found = match object.body {
         Body::Bytes(bytes) => bytes.len() as u64,

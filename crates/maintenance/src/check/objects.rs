@@ -123,7 +123,10 @@ impl Objects {
         let load = async {
             let key = Key::parse(&key).map_err(StorageError::from);
             let key = key.map_err(|source| storage_error(key_text(kind), source))?;
-            match self.storage.read(&key).await {
+            match (self.storage)
+                .read_at_most(&key, self.limits.max_file())
+                .await
+            {
                 Ok((bytes, _)) => Ok(decode(&bytes)?),
                 Err(error) if error.is_not_found() => Err(FetchError::Missing {
                     what: key_text(kind),
@@ -224,7 +227,10 @@ fn judged<T>(fetched: Result<T, FetchError>) -> Read<T> {
         Err(FetchError::Missing { .. }) => Ok(Err(Broken::Missing)),
         Err(FetchError::Format(error)) => Ok(Err(Broken::Damaged(super::finding::said(&error)))),
         Err(FetchError::Storage {
-            source: source @ (StorageError::NotAnObject { .. } | StorageError::WrongLength { .. }),
+            source:
+                source @ (StorageError::NotAnObject { .. }
+                | StorageError::WrongLength { .. }
+                | StorageError::ObjectTooLarge { .. }),
             ..
         }) => Ok(Err(Broken::Damaged(source.to_string()))),
         Err(FetchError::Storage { source, .. }) => Err(source.into()),

@@ -160,10 +160,14 @@ async fn foreign(storage: &Arc<dyn Storage>, info: &RepoInfo) -> Result<Option<W
             return Ok(None);
         };
         let key = Key::parse(&layout::snapshot_key(first.id())).map_err(StorageError::from)?;
-        let Some((bytes, _)) = storage.try_read(&key).await? else {
-            return Ok(None);
-        };
         let limits = DecodeLimits::up_to(SpecVersion::LATEST);
+        let read = storage.try_read_at_most(&key, limits.max_file()).await;
+        let bytes = match read {
+            Ok(Some((bytes, _))) => bytes,
+            // It is damaged, and tells no time.
+            Ok(None) | Err(StorageError::ObjectTooLarge { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
         let file = Snapshot::decode(&bytes, first.id(), &limits);
         return Ok(
             match file.is_ok_and(|it| it.flushed_at() != first.flushed_at()) {

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use futures::stream::{self, BoxStream, StreamExt};
 use icefield_format::layout::IdKey;
 use icefield_format::{
-    DecodeLimits, FileKind, FormatError, FormatFile, Header, Manifest, Snapshot, TransactionLog,
-    Writer,
+    DecodeLimits, FileKind, FormatError, Header, Manifest, Snapshot, TransactionLog, Writer,
 };
 use icefield_refs::FetchError;
 use icefield_storage::{
-    Bytes, GetOptions, GetRange, Key, Payload, PutMode, PutOptions, PutOutcome, Storage,
+    Bytes, Compared, GetOptions, GetRange, Key, Payload, PutMode, PutOptions, PutOutcome, Storage,
     StorageError, StorageExt, Version,
 };
 
@@ -67,12 +66,16 @@ pub(crate) async fn try_read_file(
     limits: &DecodeLimits,
 ) -> Result<Option<(Bytes, Decoded)>, CopyError> {
     let key = kind.key(id).map_err(CopyError::Source)?;
-    match source.try_read(&key).await {
+    match source.try_read_at_most(&key, limits.max_file()).await {
         Ok(Some((bytes, _))) => {
             let decoded = decode(kind.named(id), &bytes, limits)?;
             Ok(Some((bytes, decoded)))
         }
         Ok(None) => Ok(None),
+        Err(StorageError::ObjectTooLarge { limit, .. }) => {
+            let file = kind.file(id);
+            Err(FormatError::TooLarge { file, limit }.into())
+        }
         Err(error) => Err(CopyError::Fetch(FetchError::Storage {
             what: word(kind),
             id: last_segment(&key),
@@ -107,19 +110,19 @@ fn options(kind: Kind, id: [u8; 12], file: &[u8]) -> Result<PutOptions, FormatEr
     // Never of class chunk: that may be written under its final name piece by piece, which is right for a name that
     // no run looks for after a crash. The next run looks for this one.
     let options = PutOptions::mode(PutMode::Create).with_content_type("application/octet-stream");
-    let (name, kind) = match kind.named(id) {
-        IdKey::Snapshot(id) => (FormatFile::Snapshot(id), FileKind::Snapshot),
-        IdKey::Manifest(id) => (FormatFile::Manifest(id), FileKind::Manifest),
-        IdKey::TransactionLog(id) => (FormatFile::TransactionLog(id), FileKind::TransactionLog),
-        IdKey::Chunk(_) => return Ok(options),
+    let of_file = match kind {
+        Kind::Snapshot => FileKind::Snapshot,
+        Kind::Manifest => FileKind::Manifest,
+        Kind::TransactionLog => FileKind::TransactionLog,
+        Kind::Chunk => return Ok(options),
     };
-    let header = Header::decode(file, name)?;
+    let header = Header::decode(file, kind.file(id))?;
     let writer = Writer {
         implementation: header.implementation(),
         ..Writer::default()
     };
     let metadata = writer
-        .object_metadata_in(header.spec_version, kind)
+        .object_metadata_in(header.spec_version, of_file)
         .into_iter();
     Ok(metadata.fold(options, |options, (name, value)| {
         options.with_user_metadata(name, &value)
@@ -139,10 +142,10 @@ pub(crate) async fn write_bytes(
     match put.await.map_err(CopyError::Destination)? {
         PutOutcome::Written(_) => Ok(()),
         PutOutcome::Refused => Err(CopyError::OtherBytes { key }),
-        PutOutcome::Unknown(source) => match destination.try_read(&key).await {
-            Ok(Some((stored, _))) if stored == bytes => Ok(()),
-            Ok(Some(_)) => Err(CopyError::OtherBytes { key }),
-            _ => Err(CopyError::WriteUnknown { key, source }),
+        PutOutcome::Unknown(source) => match destination.compare(&key, &bytes).await {
+            Ok(Compared::Same(_)) => Ok(()),
+            Ok(Compared::Other) => Err(CopyError::OtherBytes { key }),
+            Ok(Compared::Absent) | Err(_) => Err(CopyError::WriteUnknown { key, source }),
         },
     }
 }
@@ -165,8 +168,8 @@ pub(super) async fn replace_bytes(
         PutOutcome::Refused => None,
         PutOutcome::Unknown(source) => Some(source),
     };
-    match (destination.try_read(&key).await, unknown) {
-        (Ok(Some((stored, _))), _) if stored == bytes => Ok(()),
+    match (destination.compare(&key, &bytes).await, unknown) {
+        (Ok(Compared::Same(_)), _) => Ok(()),
         (_, Some(source)) => Err(CopyError::WriteUnknown { key, source }),
         (Err(error), None) => Err(CopyError::Destination(error)),
         (Ok(_), None) => Err(CopyError::OtherBytes { key }),
@@ -237,7 +240,7 @@ pub(crate) async fn open_chunk(
 }
 
 /// Reads an object of so many bytes in ranges, one after the other.
-fn pieces(
+pub(crate) fn pieces(
     source: Arc<dyn Storage>,
     key: Key,
     size: u64,

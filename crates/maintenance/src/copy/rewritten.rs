@@ -21,9 +21,10 @@ async fn there(
     destination: &dyn Storage,
     kind: Kind,
     id: [u8; 12],
+    limits: &DecodeLimits,
 ) -> Result<(Key, Bytes, Version), CopyError> {
     let key = kind.key(id).map_err(CopyError::Destination)?;
-    let read = destination.try_read(&key).await;
+    let read = destination.try_read_at_most(&key, limits.max_file()).await;
     match read.map_err(CopyError::Destination)? {
         Some((bytes, version)) => Ok((key, bytes, version)),
         // It was there a moment ago.
@@ -40,7 +41,7 @@ pub(super) async fn renew_log(
     dry_run: bool,
 ) -> Result<bool, CopyError> {
     let (kind, name) = (Kind::TransactionLog, *id.as_bytes());
-    let (key, theirs, version) = there(destination, kind, name).await?;
+    let (key, theirs, version) = there(destination, kind, name, limits).await?;
     if theirs == ours {
         return Ok(false);
     }
@@ -85,7 +86,7 @@ pub(super) async fn renew_snapshot(
     limits: &DecodeLimits,
 ) -> Result<(), CopyError> {
     let (kind, name) = (Kind::Snapshot, *id.as_bytes());
-    let (key, theirs, version) = there(destination, kind, name).await?;
+    let (key, theirs, version) = there(destination, kind, name, limits).await?;
     match differ_in_parent(&ours, &theirs, id, limits) {
         Ok(true) => replace_bytes(destination, kind, name, ours, version).await,
         Ok(false) | Err(_) => Err(CopyError::OtherBytes { key }),

@@ -4,6 +4,7 @@ mod damages;
 mod damages_v2;
 mod lost_v2;
 mod mended;
+mod oversized;
 mod repairs;
 mod repairs_v2;
 mod reports;

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use icefield_core::{ManualClock, Repository, RepositoryBuilder, SnapshotId};
-use icefield_format::{DecodeLimits, RepoInfo, SpecVersion, layout};
+use icefield_format::{DecodeLimits, FormatError, RepoInfo, SpecVersion, layout};
 use icefield_maintenance::{CopyError, CopyReport, CopyRepository, RefChoice};
 use icefield_storage::wrap::CountingStorage;
 use icefield_storage::{KeyForm, Storage};
@@ -103,6 +103,7 @@ versions!(
     depth_keeps_the_newest_and_changes_one_file,
     depth_counts_from_each_ref,
     a_damaged_object_is_named_and_no_ref_moves,
+    an_oversized_file_is_refused_and_not_read,
     an_object_of_another_size_is_an_error_and_is_not_overwritten,
     a_repository_is_not_copied_onto_itself_nor_over_files_of_others,
 );
@@ -384,6 +385,30 @@ async fn a_damaged_object_is_named_and_no_ref_moves(spec: SpecVersion) {
                 assert!(refs.tags.is_empty() && refs.branches.len() <= 1);
             }
         }
+    }
+}
+
+async fn an_oversized_file_is_refused_and_not_read(spec: SpecVersion) {
+    let source = Source::with_history_in(spec).await;
+    let limits = DecodeLimits {
+        max_decompressed: 256 << 10,
+        ..DecodeLimits::default()
+    };
+    let most = limits.max_file();
+    let initial = layout::transaction_log_key(SnapshotId::INITIAL);
+    for folder in ["manifests", "transactions"] {
+        let from = store(&source.store.duplicate());
+        let keys = stores::keys_below(&from, &format!("{folder}/")).await;
+        for key in keys.iter().filter(|key| **key != initial) {
+            stores::put(&from, key, vec![0; most as usize + 1]).await;
+        }
+        let counting = CountingStorage::new(from);
+        let open = Repository::open(Arc::new(counting.clone())).await.unwrap();
+        let copy = CopyRepository::new().decode_limits(limits);
+        let error = copy.run(&open, empty(), &()).await.unwrap_err();
+        let told = matches!(&error, CopyError::Format(FormatError::TooLarge { limit, .. }) if *limit == most);
+        assert!(told, "{folder} {error:?}");
+        assert_eq!(counting.snapshot().of(folder).bytes_read, 0, "{folder}");
     }
 }
 

@@ -18,8 +18,9 @@ pub(crate) async fn inspect_repo_info(repository: &Repository) -> Result<String,
     }
     let header = header(repository, layout::REPO, FormatFile::RepoInfo).await?;
     let key = Key::parse(layout::REPO).map_err(StorageError::from)?;
-    let (bytes, _) = repository.storage().read(&key).await?;
     let limits = DecodeLimits::up_to(SpecVersion::V2);
+    let read = repository.storage().read_at_most(&key, limits.max_file());
+    let (bytes, _) = read.await?;
     let info = RepoInfo::decode(&bytes, &limits)?;
     let refs =
         |name: &str, id: icefield::SnapshotId| (name.to_owned(), Value::from(id.to_string()));

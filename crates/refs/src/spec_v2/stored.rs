@@ -9,8 +9,8 @@ use icefield_format::{
     DecodeLimits, FormatError, FormatFile, RepoInfo, SpecVersion, Update, Writer, layout,
 };
 use icefield_storage::{
-    Bytes, Key, ListOptions, Prefix, PutMode, PutOutcome, Storage, StorageError, StorageExt,
-    Version,
+    Bytes, Compared, Key, ListOptions, Prefix, PutMode, PutOutcome, Storage, StorageError,
+    StorageExt, Version,
 };
 
 use super::object::{MAX_REPO_LEN, repo_options};
@@ -191,8 +191,8 @@ impl StoredRepo {
         key: &Key,
         earlier: &RepoBackup,
     ) -> Result<bool, StorageError> {
-        let stored = read_state(&**storage, key).await?;
-        Ok(stored.is_some_and(|bytes| bytes.is_ok_and(|bytes| bytes == earlier.bytes)))
+        let compared = storage.compare(key, &earlier.bytes).await?;
+        Ok(matches!(compared, Compared::Same(_)))
     }
 
     /// Writes the bytes of the object under a key that they decide, durably, so that a repair that runs again finds them there.
@@ -209,9 +209,9 @@ impl StoredRepo {
                 PutOutcome::Written(_) => {}
                 // Other bytes of the same digest.
                 PutOutcome::Refused => continue,
-                PutOutcome::Unknown(source) => match storage.try_read(&key).await? {
-                    Some((stored, _)) if stored == self.bytes => {}
-                    _ => return Err(source),
+                PutOutcome::Unknown(source) => match storage.compare(&key, &self.bytes).await? {
+                    Compared::Same(_) => {}
+                    Compared::Absent | Compared::Other => return Err(source),
                 },
             }
             storage.sync().await?;

@@ -255,7 +255,10 @@ impl Unpacking<'_> {
     async fn is_there(&self, kind: Kind, id: [u8; 12], bytes: &[u8]) -> Result<bool, CopyError> {
         let key = kind.key(id).map_err(CopyError::Destination)?;
         let limits = &self.bounds.limits;
-        let there = match self.destination.try_read(&key).await {
+        let there = match (self.destination)
+            .try_read_at_most(&key, limits.max_file())
+            .await
+        {
             Ok(Some((there, _))) if there == bytes => return Ok(true),
             Ok(Some((there, _))) => there,
             // It was deleted since it was listed.

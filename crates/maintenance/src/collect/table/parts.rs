@@ -33,6 +33,11 @@ pub(in super::super) struct Parts {
     pub(in super::super) held: Option<Held>,
 }
 
+/// Most bytes of a part.
+fn most_packed() -> u64 {
+    zstd::zstd_safe::compress_bound(ROWS * (ID + COUNT)) as u64
+}
+
 fn damaged(key: &str, reason: impl std::fmt::Display) -> CollectError {
     CollectError::Marks {
         key: key.to_owned(),
@@ -50,8 +55,11 @@ impl Parts {
         let held = (self.held.as_ref()).and_then(|held| locked(held).get(&name).cloned());
         let packed = match held {
             Some(packed) => packed,
-            None => match self.storage.read(&key(&name)?).await {
+            None => match self.storage.read_at_most(&key(&name)?, most_packed()).await {
                 Ok((packed, _)) => packed,
+                Err(StorageError::ObjectTooLarge { size, .. }) => {
+                    return Err(damaged(&name, format_args!("it has {size} bytes")));
+                }
                 Err(error) if error.is_not_found() => return Err(damaged(&name, "it is gone")),
                 Err(error) => return Err(error.into()),
             },

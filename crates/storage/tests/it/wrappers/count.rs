@@ -4,9 +4,39 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt};
 use icefield_storage::wrap::CountingStorage;
-use icefield_storage::{Bytes, GetRange, Payload, Prefix, Storage, StorageExt};
+use icefield_storage::{
+    Bytes, Compared, GetRange, Payload, Prefix, PutOptions, PutOutcome, Storage, StorageExt,
+};
 
 use super::{key, memory, store};
+
+#[tokio::test]
+async fn an_object_of_another_length_is_not_read_to_be_compared() {
+    let counting = CountingStorage::new(memory());
+    let storage: Arc<dyn Storage> = Arc::new(counting.clone());
+    store(&*storage, "manifests/1", "0123456789").await;
+    let at = key("manifests/1");
+    let put = async |text: &'static str| {
+        let put = storage.put_immutable(&at, text.into(), PutOptions::default());
+        put.await.expect("decided")
+    };
+    assert!(matches!(put("012345678").await, PutOutcome::Refused));
+    assert!(matches!(put("").await, PutOutcome::Refused));
+    assert_eq!(counting.snapshot().total.bytes_read, 0);
+    assert!(matches!(put("012345678x").await, PutOutcome::Refused));
+    assert!(matches!(put("0123456789x").await, PutOutcome::Refused));
+    assert!(matches!(put("0123456789").await, PutOutcome::Written(_)));
+    let compare = async |at: &str, text: &str| {
+        let compared = storage.compare(&key(at), text.as_bytes()).await;
+        compared.expect("compared")
+    };
+    assert!(matches!(
+        compare("manifests/1", "0123456789").await,
+        Compared::Same(_)
+    ));
+    assert_eq!(compare("manifests/1", "0").await, Compared::Other);
+    assert_eq!(compare("manifests/2", "0").await, Compared::Absent);
+}
 
 #[tokio::test]
 async fn every_verb_is_counted_where_it_goes() {
