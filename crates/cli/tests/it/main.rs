@@ -2,6 +2,25 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+/// Makes tests of functions that take a spec version as it is written on the command line, for each version.
+macro_rules! versions {
+    ($($test:ident),* $(,)?) => {
+        mod on_v1 {
+            $(#[test]
+            fn $test() {
+                super::$test("1");
+            })*
+        }
+
+        mod on_v2 {
+            $(#[test]
+            fn $test() {
+                super::$test("2");
+            })*
+        }
+    };
+}
+
 mod alpha;
 mod alpha_look;
 mod append;

@@ -39,10 +39,15 @@ impl World {
 
     /// A world with the repository `r`: two commits on main (`one`, `two`), the first tagged `v1`.
     pub(crate) fn with_history() -> Self {
+        Self::with_history_in("1")
+    }
+
+    /// The same in a spec version.
+    pub(crate) fn with_history_in(spec: &str) -> Self {
         let world = Self::new();
         world.tree("one", 4, 1);
         world.tree("two", 2, 2);
-        world.ok(&["init", "r"]);
+        world.ok(&["init", "r", "--spec", spec]);
         world.ok(&["import", "one", "r", "-m", "one"]);
         world.ok(&["tag", "create", "r", "v1"]);
         world.ok(&["import", "two", "r", "--append", "t", "-m", "two"]);
