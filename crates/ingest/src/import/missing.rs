@@ -9,6 +9,7 @@
 //! A source that lacks an array is wrapped and has it behind that, without chunks: nothing that comes later knows of it. An
 //! array without the dimension needs no stand-in; the sources that have it must agree.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -234,8 +235,8 @@ impl Source for WithMore {
             true => Ok(References {
                 sources: Vec::new(),
                 source: Vec::new(),
-                extents: &self.none,
-                made: &[],
+                extents: Cow::Borrowed(&self.none),
+                made: Cow::Borrowed(&[]),
             }),
             false => self.inner.references(path),
         }

@@ -64,6 +64,7 @@ pub(super) async fn joined(
             let part = Part {
                 source: number,
                 growth,
+                is_borrowed: false,
             };
             grown.entry(part.growth.to.clone()).or_default().push(part);
         }
