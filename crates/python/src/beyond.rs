@@ -6,9 +6,11 @@ mod copies;
 mod exchange;
 mod import;
 mod layout;
+mod parts;
 mod progress;
 mod rechunk;
 mod retention;
+mod shares;
 mod windows;
 
 use pyo3::prelude::*;
@@ -26,8 +28,14 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(copies::bundle, module)?)?;
     module.add_function(wrap_pyfunction!(copies::unbundle, module)?)?;
     module.add_function(wrap_pyfunction!(import::import_files, module)?)?;
+    module.add_function(wrap_pyfunction!(shares::survey_sources, module)?)?;
+    module.add_function(wrap_pyfunction!(shares::divide_import, module)?)?;
+    module.add_function(wrap_pyfunction!(shares::run_share, module)?)?;
     module.add_function(wrap_pyfunction!(rechunk::rechunk, module)?)?;
     module.add_function(wrap_pyfunction!(rechunk::rechunk_in_session, module)?)?;
+    module.add_function(wrap_pyfunction!(parts::materialize_part, module)?)?;
+    module.add_function(wrap_pyfunction!(parts::begin_rechunk, module)?)?;
+    module.add_function(wrap_pyfunction!(parts::rechunk_part, module)?)?;
     module.add_function(wrap_pyfunction!(exchange::export, module)?)?;
     module.add_function(wrap_pyfunction!(retention::expire_by_policy, module)?)?;
     module.add_function(wrap_pyfunction!(windows::change_window, module)?)?;

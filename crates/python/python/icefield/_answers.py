@@ -31,6 +31,13 @@ class ForkAnswer:
         self._fork = fork
         self._bytes = None
 
+    @classmethod
+    def _of(cls, sent: bytes) -> ForkAnswer:
+        """An answer as the native side of a worker wrote it."""
+        answer = cls.__new__(cls)
+        answer.__setstate__(sent)
+        return answer
+
     def __repr__(self) -> str:
         if self._bytes is None:
             return f"<icefield answer of {self._fork!r}>"

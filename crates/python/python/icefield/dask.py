@@ -1,4 +1,4 @@
-"""Writing dask arrays.
+"""Writing dask arrays, and importing files with dask.
 
 Each task writes to a fork of the session, and the forks are merged in a tree.
 """
@@ -7,26 +7,108 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import dask.array
 import numpy as np
 
 from icefield._answers import Answers, ForkAnswer
+from icefield._importing import import_in_shares
+from icefield._parts import materialize_in_shares, rechunk_in_shares
+from icefield._repository.exchange_options import ImportOptions, RechunkOptions, Sources
+from icefield._shares import pool_of
+from icefield._values.imports import ImportReport
+from icefield._values.rechunk import RechunkReport
+from icefield._values.reports import MaterializeReport
 from icefield.distributed import extract_session, merge_sessions
 from icefield.session import ForkSession, Session
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     import zarr
     from dask.array.core import Array
+    from distributed import Client
     from zarr.core.metadata import ArrayV3Metadata
 
-__all__ = ["session_merge_reduction", "store_dask"]
+__all__ = [
+    "import_files",
+    "materialize",
+    "rechunk",
+    "session_merge_reduction",
+    "store_dask",
+]
 
 SimpleGraph: TypeAlias = Mapping[tuple[str, int], tuple[Any, ...]]
 """Tasks by the names of their results."""
 
 _OLDEST_DASK = (2025, 2)
+
+
+def import_files(
+    sources: Sources,
+    session: Session,
+    client: Client | None = None,
+    executor: Executor | None = None,
+    *,
+    shares: int | None = None,
+    **options: Unpack[ImportOptions],
+) -> ImportReport:
+    """Imports files into a writable session, on the workers of dask or on an executor. The options are
+    those of `Repository.import_files`, but for `branch` and `progress`.
+
+    Workers open the files, which all of them reach under the same paths or URLs: each some of them to
+    say what they are, and, once the import is planned here, to copy or refer to their chunks, in a fork
+    of the session. A chunk at a seam is put together by one of them. Workers of dask merge their answers
+    in a tree, and the last one is merged here, so that only what is committed comes here. By default
+    the workers are those of the current client of dask, and there are four `shares` for each of their
+    threads, of files that follow one another.
+
+    With a `message` the session is committed, and `ImportReport.snapshot_id` says as what; without,
+    that is left to the caller. Until all shares are done the session stays as it was, also after an
+    error or Ctrl-C. A share whose worker died, or that was done twice, is in it once.
+    """
+    return import_in_shares(sources, session, pool_of(client, executor), shares, options)
+
+
+def materialize(
+    session: Session,
+    path: str = "/",
+    client: Client | None = None,
+    executor: Executor | None = None,
+    *,
+    shares: int | None = None,
+    message: str | None = None,
+) -> MaterializeReport:
+    """Copies the virtual chunks at and below a path into the repository, in a writable session, on the
+    workers of dask or on an executor, as `import_files` does. Workers follow references with the access
+    that the session's repository was given.
+
+    With a `message` the session is committed, if there is a virtual chunk.
+    """
+    return materialize_in_shares(session, path, pool_of(client, executor), shares, message)
+
+
+def rechunk(
+    path: str,
+    session: Session,
+    client: Client | None = None,
+    executor: Executor | None = None,
+    *,
+    shares: int | None = None,
+    **options: Unpack[RechunkOptions],
+) -> RechunkReport:
+    """Gives an array other `chunks`, `shards` or another `codec`, in a writable session, on the workers of
+    dask or on an executor, as `import_files` does. The options are those of `Repository.rechunk`, but
+    for `branch` and `progress`.
+
+    Shares end where chunks of both layouts do, or hold as much as one process would at a time, so that
+    no more chunks are decoded than by one process. Where neither divides the array, it is one share.
+    With a `message` the session is committed, by the rules of `StrictConflictDetector`, if the array
+    had another layout. After an error the session holds a part, as with `Session.rechunk`: discard its
+    changes.
+    """
+    return rechunk_in_shares(path, session, pool_of(client, executor), shares, options)
 
 
 def store_dask(

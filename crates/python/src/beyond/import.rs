@@ -7,7 +7,9 @@ use icefield::ingest::{
     Attributes, DifferingAttribute, Encoding, Gap, Import, ImportError, ImportPlan, ImportReport,
     Lacking, Missing, Order, Overlap, Selection, Source, Unsupported,
 };
-use icefield::{CommitOutcome, Interrupt, NodePath, Purpose, Schemes, SourceLocation};
+use icefield::{
+    CommitOutcome, Interrupt, NodePath, Purpose, Schemes, SourceLocation, VirtualAccess,
+};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -37,46 +39,14 @@ pub(crate) fn import_files(
 ) -> PyResult<Task> {
     let repository = repository.handle()?;
     let what = options(what)?;
-    let has_legacy_endian = what["legacy_endian"].as_bool() == Some(true);
-    let sources = sources.iter().map(|text| {
-        let mut source = SourceLocation::parse(text)?;
-        source.options.has_legacy_endian |= has_legacy_endian;
-        Ok(source)
-    });
-    let sources: Vec<SourceLocation> = sources.collect::<Result<_, Failure>>()?;
+    let sources = locations(&sources, &what)?;
     let branch = convert::branch(what["branch"].as_str().unwrap_or("main"))?;
     let progress = Arc::new(Told::new(progress, "copying"));
     let interrupt = Interrupt::new();
     begin_interruptible(py, interrupt.clone(), BEGINS_ANEW, async move {
-        let is_virtual = what["virtual"].as_bool() == Some(true);
-        let purpose = match is_virtual {
-            true => Purpose::Refer,
-            false => Purpose::Copy,
-        };
-        let schemes = Schemes::standard();
-        let all = schemes.sources();
         let access = repository.virtual_access().clone();
-        // Collected first: a closure that borrows makes the whole future not `Send`.
-        let opened: Vec<_> = sources
-            .iter()
-            .map(|source| all.open(source, access.clone(), purpose))
-            .collect();
-        let mut opened = stream::iter(opened).buffered(OPENED_AT_ONCE);
-        let (mut sources, mut granted) = (Vec::new(), access);
-        while let Some(one) = interrupt.unless(opened.next()).await? {
-            let one = one?;
-            granted = granted.and(one.access);
-            sources.push(one.source);
-        }
-        // References are checked where they lead, so that the new places are granted to the importer.
-        // Containers are those that are stored: the import adds to them.
-        let mut config = repository.config();
-        config.virtual_chunk_containers = None;
-        let importer = icefield::Repository::builder(Arc::clone(repository.storage()))
-            .config(config)
-            .virtual_access(granted)
-            .open()
-            .await?;
+        let (sources, granted) = opened(&sources, access, &what, &interrupt).await?;
+        let importer = importer(&repository, granted).await?;
         let import = described(&what, sources, &progress)?.interruptible(&interrupt);
         if what["plan"].as_bool() == Some(true) {
             let planned = import.plan(&importer, branch).await;
@@ -96,37 +66,100 @@ pub(crate) fn import_files(
                 }
             }
         };
-        let config = repository.reload_config().await?;
-        let containers = config.containers().map(|it| it.url_prefix.clone());
-        let containers: Vec<String> = containers.collect();
-        let report = json!({
-            "snapshot_id": id,
-            "new_groups": report.new_groups,
-            "new_arrays": report.new_arrays,
-            "extended_arrays": paths(&report.extended_arrays),
-            "kept_groups": paths(&report.kept_groups),
-            "chunks": report.chunks,
-            "bytes": report.bytes,
-            "virtual_chunks": report.virtual_chunks,
-            "virtual_bytes": report.virtual_bytes,
-            "compared_chunks": report.compared_chunks,
-            "assembled_chunks": report.assembled_chunks,
-            "converted_arrays": paths(&report.converted_arrays),
-            "reencoded_arrays": paths(&report.reencoded_arrays),
-            "rounded_arrays": rounded(&report.rounded_arrays),
-            "gaps": gaps(&report.gaps),
-            "lacking": lacking(&report.lacking),
-            "attributes": attributes(&report.attributes),
-            "ignored": report.ignored.count(),
-            "warnings": report.warnings,
-            "omitted": omitted(&report.omitted),
-            "containers": containers,
-        });
-        Ok(report.to_string())
+        Ok(reported(&report, id, &containers(&repository).await?).to_string())
     })
 }
 
-fn described(
+/// Reads where sources are.
+pub(super) fn locations(sources: &[String], what: &Value) -> Result<Vec<SourceLocation>, Failure> {
+    let has_legacy_endian = what["legacy_endian"].as_bool() == Some(true);
+    let sources = sources.iter().map(|text| {
+        let mut source = SourceLocation::parse(text)?;
+        source.options.has_legacy_endian |= has_legacy_endian;
+        Ok(source)
+    });
+    sources.collect()
+}
+
+/// Opens sources. Returns them with the access that was granted before, and to the folders that they lie in.
+pub(super) async fn opened(
+    sources: &[SourceLocation],
+    access: VirtualAccess,
+    what: &Value,
+    interrupt: &Interrupt,
+) -> Result<(Vec<Arc<dyn Source>>, VirtualAccess), Failure> {
+    let purpose = match what["virtual"].as_bool() {
+        Some(true) => Purpose::Refer,
+        _ => Purpose::Copy,
+    };
+    let schemes = Schemes::standard();
+    let all = schemes.sources();
+    // Collected first: a closure that borrows makes the whole future not `Send`.
+    let opened: Vec<_> = sources
+        .iter()
+        .map(|source| all.open(source, access.clone(), purpose))
+        .collect();
+    let mut opened = stream::iter(opened).buffered(OPENED_AT_ONCE);
+    let (mut sources, mut granted) = (Vec::new(), access);
+    while let Some(one) = interrupt.unless(opened.next()).await? {
+        let one = one?;
+        granted = granted.and(one.access);
+        sources.push(one.source);
+    }
+    Ok((sources, granted))
+}
+
+/// Opens a repository for an import. References are checked where they lead, so that the new places are granted to it.
+/// Containers are those that are stored: the import adds to them.
+pub(super) async fn importer(
+    repository: &icefield::Repository,
+    granted: VirtualAccess,
+) -> Result<icefield::Repository, Failure> {
+    let mut config = repository.config();
+    config.virtual_chunk_containers = None;
+    let importer = icefield::Repository::builder(Arc::clone(repository.storage()))
+        .config(config)
+        .virtual_access(granted)
+        .open()
+        .await?;
+    Ok(importer)
+}
+
+/// Returns the prefixes of the stored containers.
+pub(super) async fn containers(repository: &icefield::Repository) -> Result<Vec<String>, Failure> {
+    let config = repository.reload_config().await?;
+    let containers = config.containers().map(|it| it.url_prefix.clone());
+    Ok(containers.collect())
+}
+
+/// Returns the fields of `ImportReport` in the module `icefield`.
+pub(super) fn reported(report: &ImportReport, id: Option<String>, containers: &[String]) -> Value {
+    json!({
+        "snapshot_id": id,
+        "new_groups": report.new_groups,
+        "new_arrays": report.new_arrays,
+        "extended_arrays": paths(&report.extended_arrays),
+        "kept_groups": paths(&report.kept_groups),
+        "chunks": report.chunks,
+        "bytes": report.bytes,
+        "virtual_chunks": report.virtual_chunks,
+        "virtual_bytes": report.virtual_bytes,
+        "compared_chunks": report.compared_chunks,
+        "assembled_chunks": report.assembled_chunks,
+        "converted_arrays": paths(&report.converted_arrays),
+        "reencoded_arrays": paths(&report.reencoded_arrays),
+        "rounded_arrays": rounded(&report.rounded_arrays),
+        "gaps": gaps(&report.gaps),
+        "lacking": lacking(&report.lacking),
+        "attributes": attributes(&report.attributes),
+        "ignored": report.ignored.count(),
+        "warnings": report.warnings,
+        "omitted": omitted(&report.omitted),
+        "containers": containers,
+    })
+}
+
+pub(super) fn described(
     what: &Value,
     sources: Vec<Arc<dyn Source>>,
     progress: &Arc<Told>,

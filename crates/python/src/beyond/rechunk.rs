@@ -84,7 +84,7 @@ pub(crate) fn rechunk_in_session(
     })
 }
 
-fn described(
+pub(super) fn described(
     what: &Value,
     progress: Option<Py<PyAny>>,
 ) -> Result<(Rechunk, Arc<Told>, Interrupt), Failure> {
@@ -102,7 +102,7 @@ fn described(
     Ok((rechunk, progress, interrupt))
 }
 
-fn reported(report: &RechunkReport, id: Option<String>) -> Value {
+pub(super) fn reported(report: &RechunkReport, id: Option<String>) -> Value {
     json!({
         "snapshot_id": id,
         "before": laid_out(&report.before),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import icefield as ic
 import pytest
 import zarr
+from distributed import Client, LocalCluster
 
 from making import array, new
 
@@ -21,3 +23,28 @@ def repo(tmp_path: Path) -> ic.Repository:
     made[:] = 1.0
     session.commit("the first")
     return repo
+
+
+@pytest.fixture(scope="session")
+def marks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where tasks leave marks, as they find it in the environment of their process."""
+    place = tmp_path_factory.mktemp("marks")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ICEFIELD_TEST_MARKS", f"{place}/")
+        yield place
+
+
+@pytest.fixture(scope="session")
+def client(marks: Path) -> Iterator[Client]:
+    """Four processes on the loopback interface."""
+    with (
+        LocalCluster(
+            n_workers=4,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client

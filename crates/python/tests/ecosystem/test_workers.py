@@ -4,7 +4,9 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -196,3 +198,46 @@ def test_logs_show_no_secret(repository: "ic.Repository", server: Bucket) -> Non
     assert said.count("\n") > 100 and server.name in said
     for secret in server.secrets:
         assert secret not in said
+
+
+class Elsewhere(Executor):
+    """Does each task in a process with an empty environment, and keeps what goes back."""
+
+    def __init__(self) -> None:
+        self.returned: list[bytes] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        future: Future[Any] = Future()
+        code, out, err = ended((fn, args, kwargs), "answer = it[0](*it[1], **it[2])")
+        assert code == 0, err
+        self.returned.append(out)
+        future.set_result(pickle.loads(out))
+        return future
+
+
+@pytest.mark.skipif(NAME == "icechunk", reason="it imports nothing")
+def test_workers_import_files_with_the_keys_of_the_fork(
+    repository: "ic.Repository", server: Bucket, tmp_path: Path
+) -> None:
+    from icefield.dask import import_files
+
+    places = []
+    for number in range(4):
+        places.append(tmp_path / f"{number}.zarr")
+        root = zarr.create_group(str(places[-1]))
+        made = root.create_array(
+            "long", shape=(3,), chunks=(2,), dtype="i4", dimension_names=["t"]
+        )
+        made[:] = np.arange(3) + 3 * number
+    session = repository.writable_session("main")
+    elsewhere = Elsewhere()
+    report = import_files(
+        places, session, executor=elsewhere, shares=2, concat="t", group="new", message="by two"
+    )
+    assert report.snapshot_id == repository.lookup_branch("main")
+    store = repository.readonly_session("main").store
+    found = np.asarray(zarr.open_array(store, path="new/long", mode="r")[:])
+    assert found.tolist() == list(range(12))
+    assert len(elsewhere.returned) == 4
+    for secret in server.secrets:
+        assert not any(secret.encode() in each for each in elsewhere.returned)

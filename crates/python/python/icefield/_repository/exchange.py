@@ -23,7 +23,7 @@ from icefield._values.imports import ImportPlan, ImportReport
 from icefield._values.rechunk import RechunkPlan, RechunkReport
 from icefield._values.reports import ExportReport
 
-__all__ = ["Exchange"]
+__all__ = ["Exchange", "sources_of"]
 
 _Source = str | os.PathLike[str]
 
@@ -193,7 +193,7 @@ class Exchange(Handle):
     def _begin_import(
         self, sources: Sources, plan: bool, options: ImportOptions, tell: Tell | None
     ) -> _native.Task[str]:
-        names = _sources(sources)
+        names = sources_of(sources)
         document = {**import_document(options, names), "plan": truth(plan, "plan")}
         return _native.import_files(self._repository, names, json.dumps(document), tell)
 
@@ -223,7 +223,8 @@ class Exchange(Handle):
         return where, json.dumps(document)
 
 
-def _sources(given: object) -> list[str]:
+def sources_of(given: object) -> list[str]:
+    """Returns the paths and URLs of what is to be imported."""
     if isinstance(given, str | bytes | os.PathLike) or not isinstance(given, Iterable):
         return [_location(given, "sources")]
     return [_location(source, "sources") for source in given]

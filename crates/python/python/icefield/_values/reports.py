@@ -12,6 +12,7 @@ __all__ = [
     "ExportReport",
     "Finding",
     "FsckReport",
+    "MaterializeReport",
     "NotCarried",
     "RepairReport",
     "RetentionReport",
@@ -160,6 +161,18 @@ class BundleReport:
     """The snapshot that must be there where it is unpacked."""
     facts: dict[str, Any] = field(repr=False, compare=False)
     """The whole report, as plain values."""
+
+
+@dataclass(frozen=True)
+class MaterializeReport:
+    """The virtual chunks that were copied into the repository."""
+
+    snapshot_id: str | None
+    """The snapshot; None if the session was not committed, or there are none."""
+    chunks: int
+    """Chunks that were copied."""
+    bytes: int
+    """Bytes of them."""
 
 
 @dataclass(frozen=True)

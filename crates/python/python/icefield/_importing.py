@@ -1,0 +1,100 @@
+"""Imports in shares: surveyed, done and merged by workers, planned and committed here.
+
+```text
+workers     survey files          do shares, each in a fork      merge answers
+               |                     ^                              |
+here           `---> plan, divide ---´                              `---> merge the last one, commit
+```
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from icefield import _native
+from icefield._repository.exchange import sources_of
+from icefield._repository.exchange_options import ImportOptions, Sources, import_document
+from icefield._shares import Done, Shared, share_count
+from icefield._values.imports import ImportReport
+
+if TYPE_CHECKING:
+    from icefield._pools import Calls, Pool
+    from icefield.session import ForkSession, Session
+
+__all__ = ["do_share", "import_in_shares", "survey"]
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+
+
+def import_in_shares(
+    sources: Sources, session: Session, pool: Pool, shares: int | None, options: ImportOptions
+) -> ImportReport:
+    """Imports sources into a session, and commits it if there is a message."""
+    for name in ("branch", "progress"):
+        if name in options:
+            raise TypeError(
+                f"import_files() into a session takes no {name!r}: the session has its branch, and dask a dashboard"
+            )
+    # Workers are elsewhere.
+    names = [_absolute(name) for name in sources_of(sources)]
+    document = json.dumps(import_document(options, names))
+    count = share_count(shares, pool)
+    work = session.fork()
+    batches = _batches(names, count)
+    surveys = pool.results("survey", survey, [(work, batch, document) for batch in batches])
+    with work._changing:
+        divided = _native.divide_import(work._session, surveys, document, count).wait()
+    del surveys
+    first, others, report = divided
+    shared = Shared(work, json.loads(report))
+
+    # What is referred to by the first share is read to compare it.
+    beside = [names[number] for number in first[0]] if first and options.get("virtual") else []
+
+    def do(shares: Sequence[tuple[list[int], bytes]]) -> None:
+        def calls(fork: ForkSession) -> Calls:
+            return [
+                (fork, share, ([names[number] for number in numbers], beside), document)
+                for numbers, share in shares
+            ]
+
+        shared.run(pool, do_share, calls)
+
+    if first is not None:
+        do([first])
+    do(others)
+    session.merge(work)
+    facts = shared.facts
+    message = options.get("message")
+    if message is not None and session.has_uncommitted_changes:
+        facts["snapshot_id"] = session.commit(message)
+    return ImportReport._of(facts)
+
+
+def survey(fork: ForkSession, names: list[str], document: str) -> bytes:
+    """Reads what planning needs to know of some files."""
+    return _native.survey_sources(fork._session, names, document).wait()
+
+
+def do_share(
+    fork: ForkSession, share: bytes, names: tuple[list[str], list[str]], document: str
+) -> Done:
+    """Does a share in a fork of its own, however often it is called: with its files, and beside others."""
+    answer, report = _native.run_share(fork._session, share, names, document).wait()
+    facts: dict[str, Any] = json.loads(report)
+    return answer, facts
+
+
+def _batches(names: list[str], count: int) -> list[list[str]]:
+    """Names that follow one another, in so many lists at the most."""
+    count = max(1, min(count, len(names)))
+    ends = [number * len(names) // count for number in range(count + 1)]
+    return [names[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+
+
+def _absolute(name: str) -> str:
+    return name if _URL.match(name) else os.path.join(os.getcwd(), name)

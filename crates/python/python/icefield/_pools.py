@@ -1,0 +1,146 @@
+"""Where work is done in tasks: the workers of dask, or any executor.
+
+Tasks pickle what they are given and what they return, unless they run in threads of this process. A task may be done more than
+once, as dask does where a worker dies: what one of its runs returned is taken, once.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["DaskPool", "ExecutorPool", "Pool"]
+
+Calls: TypeAlias = Sequence[tuple[Any, ...]]
+"""The arguments of each task."""
+
+_MERGED_AT_ONCE = 8
+
+
+class Pool(Protocol):
+    """Does tasks, as many at a time as it can."""
+
+    @property
+    def width(self) -> int:
+        """How many tasks it does at a time."""
+        ...
+
+    def results(self, name: str, function: Callable[..., Any], calls: Calls) -> list[Any]:
+        """What each task returns, in order."""
+        ...
+
+    def merged(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        calls: Calls,
+        merge: Callable[..., Any],
+        take: Callable[[Any], None],
+    ) -> None:
+        """Hands what the tasks return to `take`: one by one, or what `merge` makes of several."""
+        ...
+
+
+class ExecutorPool:
+    """Does tasks on an executor. What they return comes here one by one."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    @property
+    def width(self) -> int:
+        known = getattr(self._executor, "_max_workers", None)
+        return known if isinstance(known, int) and known > 0 else os.cpu_count() or 1
+
+    def results(self, name: str, function: Callable[..., Any], calls: Calls) -> list[Any]:
+        futures = [self._executor.submit(function, *call) for call in calls]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            _cancel(futures)
+
+    def merged(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        calls: Calls,
+        merge: Callable[..., Any],
+        take: Callable[[Any], None],
+    ) -> None:
+        left: set[Future[Any]] = {self._executor.submit(function, *call) for call in calls}
+        try:
+            while left:
+                # What is taken is not held any longer.
+                done, left = wait(left, return_when=FIRST_COMPLETED)
+                while done:
+                    take(done.pop().result())
+        finally:
+            _cancel(left)
+
+
+def _cancel(futures: Sequence[Future[Any]] | set[Future[Any]]) -> None:
+    for future in futures:
+        future.cancel()
+
+
+class DaskPool:
+    """Does tasks on the workers of dask, each under a key of its own, and merges there what they return, in a tree."""
+
+    def __init__(self, client: Client) -> None:
+        if client.asynchronous:
+            raise TypeError(
+                "the client of dask is asynchronous, and this call waits for its workers: pass a client that was made with "
+                "asynchronous=False"
+            )
+        self._client = client
+
+    @property
+    def width(self) -> int:
+        threads: dict[str, int] = self._client.nthreads()
+        return max(1, sum(threads.values()))
+
+    def results(self, name: str, function: Callable[..., Any], calls: Calls) -> list[Any]:
+        futures = self._begun(name, function, calls)
+        try:
+            found: list[Any] = self._client.gather(futures)
+        except BaseException:
+            self._client.cancel(futures)
+            raise
+        return found
+
+    def merged(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        calls: Calls,
+        merge: Callable[..., Any],
+        take: Callable[[Any], None],
+    ) -> None:
+        level = self._begun(name, function, calls)
+        while len(level) > 1:
+            groups = range(0, len(level), _MERGED_AT_ONCE)
+            # The futures of the level below are dropped, so that workers let go of what is merged.
+            level = self._begun(
+                "merge", merge, [tuple(level[at : at + _MERGED_AT_ONCE]) for at in groups]
+            )
+        for last in level:
+            try:
+                found = last.result()
+            except BaseException:
+                # Nobody else wants the tasks below.
+                self._client.cancel([last])
+                raise
+            take(found)
+
+    def _begun(self, name: str, function: Callable[..., Any], calls: Calls) -> list[Any]:
+        operation = f"icefield-{name}-{uuid.uuid4().hex}"
+        return [
+            self._client.submit(function, *call, key=(operation, number), pure=False)
+            for number, call in enumerate(calls)
+        ]

@@ -1,0 +1,109 @@
+//! Imports in shares, for workers anywhere: surveys of sources, the plan made of them, and shares done in forks.
+
+use std::sync::Arc;
+
+use icefield::Interrupt;
+use icefield::ingest::{Share, Source, Survey};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+
+use super::import::{containers, described, importer, locations, opened, reported};
+use super::options;
+use super::progress::Told;
+use crate::session::Session;
+use crate::task::{BEGINS_ANEW, Task, begin_interruptible};
+
+/// What a plan needs of a share: the sources that it reads, by their numbers, and its bytes.
+type Divided = (Vec<usize>, Vec<u8>);
+
+/// Reads what the plan of an import needs of some of its sources, as a worker may do with a fork. `what` is as that of
+/// `import_files`.
+#[pyfunction]
+pub(crate) fn survey_sources(
+    py: Python<'_>,
+    session: &Session,
+    sources: Vec<String>,
+    what: &str,
+) -> PyResult<Task> {
+    let access = session.repository()?.virtual_access().clone();
+    let what = options(what)?;
+    let sources = locations(&sources, &what)?;
+    let interrupt = Interrupt::new();
+    begin_interruptible(py, interrupt.clone(), BEGINS_ANEW, async move {
+        let (sources, _) = opened(&sources, access, &what, &interrupt).await?;
+        let import = described(&what, sources, &untold())?.interruptible(&interrupt);
+        let survey = import.survey().await.map_err(icefield::Error::from)?;
+        let sent = survey.to_bytes().map_err(icefield::Error::from)?;
+        Ok(sent.to_vec())
+    })
+}
+
+/// Plans an import of surveys, stages its documents in a session, adds the containers that it needs to the repository, and
+/// divides it into at most `count` shares. Returns the one to do before the others, if there is one, the others, and the fields
+/// of `ImportReport` as far as they are known, as a JSON object.
+#[pyfunction]
+pub(crate) fn divide_import(
+    py: Python<'_>,
+    session: &Session,
+    surveys: Vec<PyBackedBytes>,
+    what: &str,
+    count: usize,
+) -> PyResult<Task> {
+    let (repository, session) = (session.repository()?.clone(), session.handle()?);
+    let what = options(what)?;
+    let interrupt = Interrupt::new();
+    begin_interruptible(py, interrupt.clone(), BEGINS_ANEW, async move {
+        let mut sources: Vec<Arc<dyn Source>> = Vec::new();
+        for survey in surveys {
+            let survey = Survey::from_bytes(&survey).map_err(icefield::Error::from)?;
+            sources.extend(survey.sources());
+        }
+        let import = described(&what, sources, &untold())?.interruptible(&interrupt);
+        let shares = import.shares(&session, count).await;
+        let shares = shares.map_err(icefield::Error::from)?;
+        let importer = importer(&repository, repository.virtual_access().clone()).await?;
+        let added = import.add_containers(&importer).await;
+        added.map_err(icefield::Error::from)?;
+        let sent = |share: &Share| -> Result<Divided, icefield::Error> {
+            Ok((share.sources().collect(), share.to_bytes()?.to_vec()))
+        };
+        let first = shares.first.as_ref().map(sent).transpose()?;
+        let others: Vec<Divided> = shares.others.iter().map(sent).collect::<Result<_, _>>()?;
+        let report = reported(&shares.report, None, &containers(&repository).await?);
+        Ok((first, others, report.to_string()))
+    })
+}
+
+/// Does a share of an import with its sources, in a fork of its own of what a fork has, which may refer to chunks `beside` which some
+/// sources lie. Returns the answer of that, and the fields of `ImportReport` for the share, as a JSON object.
+#[pyfunction]
+pub(crate) fn run_share(
+    py: Python<'_>,
+    session: &Session,
+    share: PyBackedBytes,
+    sources: (Vec<String>, Vec<String>),
+    what: &str,
+) -> PyResult<Task> {
+    let (repository, session) = (session.repository()?.clone(), session.handle()?);
+    let what = options(what)?;
+    let (sources, beside) = (locations(&sources.0, &what)?, locations(&sources.1, &what)?);
+    let interrupt = Interrupt::new();
+    begin_interruptible(py, interrupt.clone(), BEGINS_ANEW, async move {
+        let share = Share::from_bytes(&share).map_err(icefield::Error::from)?;
+        let access = repository.virtual_access().clone();
+        let (sources, granted) = opened(&sources, access, &what, &interrupt).await?;
+        let (_, granted) = opened(&beside, granted, &what, &interrupt).await?;
+        let importer = importer(&repository, granted).await?;
+        let fork = importer.open_fork(&session.to_bytes().await?).await?;
+        let import = described(&what, sources, &untold())?.interruptible(&interrupt);
+        let report = import.run_share(&share, &fork).await;
+        let report = report.map_err(icefield::Error::from)?;
+        let answer = fork.to_answer().await?;
+        Ok((answer.to_vec(), reported(&report, None, &[]).to_string()))
+    })
+}
+
+/// Nobody listens where a worker is.
+fn untold() -> Arc<Told> {
+    Arc::new(Told::new(None, "copying"))
+}

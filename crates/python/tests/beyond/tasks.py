@@ -1,0 +1,55 @@
+"""Tasks of the tests of distributed imports, which processes of workers find by their names here."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Any
+
+from icefield import _importing
+
+_SHARE = _importing.do_share
+
+
+class Twice(Executor):
+    """Does each task twice, in this thread, and returns what the second run returned."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            fn(*args, **kwargs)
+            self.runs += 2
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+def _once(name: str) -> bool:
+    """Whether this is the first process that asks, of all."""
+    try:
+        os.close(os.open(os.environ["ICEFIELD_TEST_MARKS"] + name, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
+    return True
+
+
+def dying_share(fork: Any, share: bytes, names: tuple[list[str], list[str]], document: str) -> Any:
+    """Does a share; the worker that has the file in the middle, and has written all of its chunks, then dies, the first time."""
+    done = _SHARE(fork, share, names, document)
+    if any(Path(name).name == "30.nc" for name in names[0]) and _once("died"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return done
+
+
+def counted_share(fork: Any, share: bytes, names: tuple[list[str], list[str]], document: str) -> Any:
+    """Does a share twice, and notes by which process."""
+    _once(f"by-{os.getpid()}")
+    _SHARE(fork, share, names, document)
+    return _SHARE(fork, share, names, document)
