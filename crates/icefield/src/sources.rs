@@ -78,7 +78,7 @@ fn directory(path: &Path) -> Result<Arc<dyn Source>, Error> {
 
 impl Sources<'_> {
     /// Opens what can be imported at a location: a Zarr hierarchy of format 2 or 3, a zip file with one in it, or
-    /// a file of HDF5, NetCDF-4, NetCDF-3 or kerchunk's references, in JSON or in a directory of Parquet files. Those may name other files: below
+    /// a file of HDF5, NetCDF-4, NetCDF-3, DMR++ or kerchunk's references, in JSON or in a directory of Parquet files. Those may name other files: below
     /// the folder they lie in, and below what `access` grants.
     ///
     /// # Errors

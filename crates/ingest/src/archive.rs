@@ -8,6 +8,8 @@ mod document;
 mod extents;
 mod file;
 mod keyed;
+#[cfg(any(feature = "dmrpp", feature = "hdf5"))]
+pub(crate) mod phony;
 mod pieces;
 mod source;
 pub(crate) mod values;
@@ -22,6 +24,7 @@ use serde_json::{Map, Value};
 use crate::{Ignored, Unsupported};
 
 pub use extents::ChunkExtents;
+pub(crate) use extents::advance;
 pub use file::ArchiveFile;
 pub(crate) use file::{explained, of_tree};
 pub(crate) use keyed::{KeyedNodes, Place};

@@ -20,6 +20,8 @@ pub enum Kind {
     Kerchunk,
     /// A zip file, with a Zarr hierarchy in it.
     Zip,
+    /// XML, which DMR++ is.
+    Dmrpp,
 }
 
 /// Where an HDF5 file may begin: at zero, or behind a block of the user's, of 512 bytes or twice as many, and so on.
@@ -44,6 +46,9 @@ impl Kind {
         let text = first.iter().find(|byte| !byte.is_ascii_whitespace());
         if text == Some(&b'{') {
             return Ok(Some(Self::Kerchunk));
+        }
+        if text == Some(&b'<') || first.starts_with(b"\xef\xbb\xbf<") {
+            return Ok(Some(Self::Dmrpp));
         }
         let mut at = 512_u64;
         while at.saturating_add(8) <= file.size() && at <= 1 << 20 {
@@ -107,16 +112,25 @@ pub async fn read_archive_with(
             .await
         }
         #[cfg(not(feature = "hdf5"))]
-        Some(Kind::Hdf5) => {
-            let problem = "it is HDF5, and this program was built without the feature `hdf5`";
-            Err(SourceError::damaged(file.url(), problem))
-        }
+        Some(Kind::Hdf5) => Err(built_without(&file, "HDF5", "hdf5")),
+        #[cfg(feature = "dmrpp")]
+        Some(Kind::Dmrpp) => crate::read_dmrpp(file, files, options).await,
+        #[cfg(not(feature = "dmrpp"))]
+        Some(Kind::Dmrpp) => Err(built_without(&file, "XML", "dmrpp")),
         None => {
             let problem =
-                "it begins like none of HDF5, NetCDF-4, NetCDF-3, zip and kerchunk's JSON";
+                "it begins like none of HDF5, NetCDF-4, NetCDF-3, zip, kerchunk's JSON and DMR++";
             Err(SourceError::damaged(file.url(), problem))
         }
     }
+}
+
+/// The error of a file that another build of this program reads.
+#[cfg(not(all(feature = "dmrpp", feature = "hdf5")))]
+fn built_without(file: &ArchiveFile, kind: &str, feature: &str) -> SourceError {
+    let problem =
+        format!("it is {kind}, and this program was built without the feature `{feature}`");
+    SourceError::damaged(file.url(), problem)
 }
 
 /// Files of references may name any file: those are opened that access was granted to.

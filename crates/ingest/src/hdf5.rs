@@ -48,7 +48,6 @@ mod heap;
 mod held;
 mod links;
 mod lz4;
-mod phony;
 mod ranges;
 #[cfg(test)]
 mod tests;

@@ -33,6 +33,8 @@ pub use directory::is_kerchunk_parquet;
 pub use directory::read_kerchunk_parquet;
 #[cfg(feature = "kerchunk-parquet")]
 pub use parquet::read_kerchunk_parquet;
+#[cfg(feature = "dmrpp")]
+pub(crate) use targets::{open_all, resolve};
 
 use references::{Outline, Reference};
 use targets::Targets;

@@ -45,6 +45,8 @@ mod decode;
 mod detect;
 #[cfg(unix)]
 mod directory;
+#[cfg(feature = "dmrpp")]
+mod dmrpp;
 mod document;
 mod error;
 mod export;
@@ -82,6 +84,8 @@ pub use chunk_layout::{ChunkLayout, ChunkLength, Compression, LayoutError, Shard
 pub use detect::{ArchiveOptions, Kind, read_archive, read_archive_with};
 #[cfg(unix)]
 pub use directory::ZarrDirectory;
+#[cfg(feature = "dmrpp")]
+pub use dmrpp::read_dmrpp;
 pub use document::Difference;
 pub use error::{ExportError, ImportError, PlanError, SourceError};
 pub use export::{

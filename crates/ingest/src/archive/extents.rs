@@ -31,6 +31,18 @@ pub struct Extent<'a> {
     pub length: u64,
 }
 
+/// Goes to the next chunk of a grid, the last dimension first; `false` behind the last one.
+pub(crate) fn advance(index: &mut [u32], grid: &[u64]) -> bool {
+    for (at, end) in index.iter_mut().zip(grid).rev() {
+        if u64::from(*at) + 1 < *end {
+            *at += 1;
+            return true;
+        }
+        *at = 0;
+    }
+    false
+}
+
 impl ChunkExtents {
     /// Returns no rows, of an array with so many dimensions.
     pub fn new(rank: usize) -> Self {

@@ -5,11 +5,46 @@ use base64::engine::general_purpose::STANDARD;
 use icefield_core::NodePath;
 use serde_json::Value;
 
+/// Attributes of HDF5 and netCDF that only link scales and arrays to each other, or say which program wrote the file.
+#[cfg(any(feature = "dmrpp", feature = "hdf5"))]
+pub(crate) const BOOKKEEPING: [&str; 6] = [
+    "DIMENSION_LIST",
+    "REFERENCE_LIST",
+    "_Netcdf4Coordinates",
+    "_Netcdf4Dimid",
+    "_NCProperties",
+    "_nc3_strict",
+];
+
 /// Returns a number; the three that JSON lacks as the texts that Zarr v3 has for them.
 pub(crate) fn number(value: f64) -> Value {
     match serde_json::Number::from_f64(value) {
         Some(number) => Value::Number(number),
         None => not_finite(value).into(),
+    }
+}
+
+/// Reads a whole number of so many bits, up to 64, which may be written with a fraction of zero; `None` if it is none of them.
+#[cfg(feature = "dmrpp")]
+pub(crate) fn whole_number(text: &str, is_signed: bool, bits: u32) -> Option<Value> {
+    // Beyond this a float has no whole numbers of its own.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let text = text.trim();
+    let whole = match text.parse::<i128>() {
+        Ok(whole) => whole,
+        Err(_) => {
+            let float = text.parse::<f64>().ok()?;
+            (float.fract() == 0.0 && float.abs() <= EXACT).then_some(float as i128)?
+        }
+    };
+    let range = match is_signed {
+        true => -(1_i128 << (bits - 1))..1_i128 << (bits - 1),
+        false => 0..1_i128 << bits,
+    };
+    match (range.contains(&whole), i64::try_from(whole)) {
+        (false, _) => None,
+        (true, Ok(whole)) => Some(whole.into()),
+        (true, Err(_)) => u64::try_from(whole).ok().map(Value::from),
     }
 }
 

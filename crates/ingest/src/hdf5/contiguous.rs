@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::chunks::{Place, Space, Stored, bytes_of, grid, whole};
 use super::file::{Hdf5, Parsed, invalid};
 use crate::ChunkExtents;
+use crate::archive::advance;
 
 /// Bytes of a contiguous array that are one chunk.
 const BLOCK: u64 = 4 << 20;
@@ -85,18 +86,6 @@ fn divisor(length: u64, most: u64) -> u64 {
         .chain(fewer)
         .find(|parts| length.is_multiple_of(*parts));
     found.map_or(length, |parts| length / parts)
-}
-
-/// Goes to the next chunk, the last dimension first; `false` behind the last one.
-fn advance(index: &mut [u32], grid: &[u64]) -> bool {
-    for (at, end) in index.iter_mut().zip(grid).rev() {
-        if u64::from(*at) + 1 < *end {
-            *at += 1;
-            return true;
-        }
-        *at = 0;
-    }
-    false
 }
 
 #[cfg(test)]

@@ -21,11 +21,11 @@ use super::dimensions::{Dimensions, Length, Role};
 use super::file::{Hdf5, invalid};
 use super::filters::{self, Anew, Pipeline};
 use super::heap::GlobalHeaps;
-use super::phony::{self, Along, Axis};
 use super::text::{self, NoTexts};
 use super::values::{fill_value, masked_value, netcdf_fill};
 use super::walk::{Found, walk};
 use super::{Hdf5Options, SourceError};
+use crate::archive::phony::{self, Along, Axis};
 use crate::{ArchiveArray, ArchiveChunks, ArchiveNode};
 
 /// The class of layouts that put an array together from others.

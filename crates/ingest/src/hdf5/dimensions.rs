@@ -13,19 +13,10 @@ use super::datatype::Kind;
 use super::file::Hdf5;
 use super::heap::GlobalHeaps;
 use super::walk::NOT_COORDINATE;
+use crate::archive::values::BOOKKEEPING;
 
 /// How NetCDF names the scale of a dimension that has no variable.
 const NO_VARIABLE: &str = "This is a netCDF dimension but not a netCDF variable";
-/// What only links scales and arrays to each other, or says who wrote the file.
-const BOOKKEEPING: [&str; 6] = [
-    "DIMENSION_LIST",
-    "REFERENCE_LIST",
-    "_Netcdf4Coordinates",
-    "_Netcdf4Dimid",
-    "_NCProperties",
-    "_nc3_strict",
-];
-
 /// What an array is to dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {

@@ -88,23 +88,10 @@ impl<'a> Targets<'a> {
     ) -> Result<Vec<ArchiveFile>, SourceError> {
         drop(self.numbers);
         let (base, arrays) = (self.base, &self.arrays);
-        let opening = self
-            .urls
-            .into_iter()
-            .zip(0..)
-            .map(|(url, number)| async move {
-                let opened = files.open(&url).await;
-                opened.map_err(|source| SourceError::Reference {
-                    name: base.to_owned(),
-                    path: arrays.get(&number).cloned().unwrap_or_else(NodePath::root),
-                    url,
-                    source: Box::new(source),
-                })
-            });
-        let opened: Vec<ArchiveFile> = stream::iter(opening)
-            .buffered(AT_ONCE)
-            .try_collect()
-            .await?;
+        let of_file = |number| arrays.get(&number).cloned().unwrap_or_else(NodePath::root);
+        let urls = self.urls.into_iter().zip(0..);
+        let urls = urls.map(|(url, number)| (url, of_file(number))).collect();
+        let opened = open_all(files, base, urls).await?;
         for (place, number) in self.whole {
             let size = opened.get(number as usize).map_or(0, ArchiveFile::size);
             nodes.add_extent(&place, number, 0, size);
@@ -113,8 +100,26 @@ impl<'a> Targets<'a> {
     }
 }
 
+/// Opens the files that `base` refers to, in order. Each URL comes with an array that needs it.
+pub(crate) async fn open_all(
+    files: &dyn OpenUrl,
+    base: &str,
+    urls: Vec<(String, NodePath)>,
+) -> Result<Vec<ArchiveFile>, SourceError> {
+    let opening = urls.into_iter().map(|(url, path)| async move {
+        let opened = files.open(&url).await;
+        opened.map_err(|source| SourceError::Reference {
+            name: base.to_owned(),
+            path,
+            url,
+            source: Box::new(source),
+        })
+    });
+    stream::iter(opening).buffered(AT_ONCE).try_collect().await
+}
+
 /// Returns a URL as it is if it is absolute, else as one that begins where the references lie.
-pub(super) fn resolve(base: &str, url: &str) -> String {
+pub(crate) fn resolve(base: &str, url: &str) -> String {
     if base.starts_with("file://") && url.starts_with('/') {
         // A path of this machine, as kerchunk writes it of local files; nothing in it is encoded.
         return format!("file://{}", encoded_key(url));

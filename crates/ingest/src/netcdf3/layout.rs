@@ -1,7 +1,7 @@
 //! Where the chunks of a variable lie.
 
 use crate::SourceError;
-use crate::archive::{ArchiveFile, ChunkExtents, pieces};
+use crate::archive::{ArchiveFile, ChunkExtents, advance, pieces};
 
 use super::header::{Header, Variable};
 
@@ -162,7 +162,7 @@ impl Layout {
                 break;
             };
             extents.push(&index, 0, offset, self.chunk);
-            next(&mut index, &self.grid);
+            advance(&mut index, &self.grid);
         }
         extents.shrink();
         Ok(extents)
@@ -174,16 +174,5 @@ impl Layout {
         let piece = piece.checked_mul(self.stride)?;
         let within = within.checked_mul(self.chunk)?;
         self.begin.checked_add(piece)?.checked_add(within)
-    }
-}
-
-/// Goes on to the next chunk of a grid, the last dimension first.
-fn next(index: &mut [u32], grid: &[u64]) {
-    for (place, count) in index.iter_mut().zip(grid).rev() {
-        *place = place.saturating_add(1);
-        if u64::from(*place) < *count {
-            return;
-        }
-        *place = 0;
     }
 }

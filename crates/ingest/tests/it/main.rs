@@ -12,6 +12,8 @@ mod common;
 mod directory;
 #[cfg(unix)]
 mod encodings;
+#[cfg(all(feature = "dmrpp", feature = "hdf5", feature = "codecs"))]
+mod dmrpp;
 mod export;
 #[cfg(feature = "hdf5")]
 mod hdf5;

@@ -7,6 +7,8 @@ pub(crate) mod dump;
 #[cfg(unix)]
 pub(crate) mod numbers;
 pub(crate) mod said;
+#[cfg(feature = "codecs")]
+pub(crate) mod values;
 
 use std::collections::BTreeMap;
 use std::fs;

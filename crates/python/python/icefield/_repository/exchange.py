@@ -49,7 +49,7 @@ class Exchange(Handle):
     def import_files(
         self, sources: Sources, *, plan: bool = False, **options: Unpack[ImportOptions]
     ) -> ImportPlan | ImportReport:
-        """Imports Zarr hierarchies (v2, v3, NCZarr; directories, zip files, URLs), NetCDF, HDF5 and kerchunk references.
+        """Imports Zarr hierarchies (v2, v3, NCZarr; directories, zip files, URLs), NetCDF, HDF5, DMR++ and kerchunk references.
 
         `variables` leaves just these arrays (or all below these groups) with the coordinates, bounds and grid mappings that they
         name, `drop` leaves nodes out, and `rename` gives nodes other names, and dimensions those of their coordinates.

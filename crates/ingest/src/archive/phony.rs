@@ -14,23 +14,23 @@ use icefield_core::NodePath;
 
 /// A dimension of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Axis {
-    pub(super) length: u64,
-    pub(super) is_unlimited: bool,
+pub(crate) struct Axis {
+    pub(crate) length: u64,
+    pub(crate) is_unlimited: bool,
     /// Its name, if a scale gives it one.
-    pub(super) name: Option<String>,
+    pub(crate) name: Option<String>,
 }
 
 /// An array, and where it comes among the members of its group.
 #[derive(Clone, Debug)]
-pub(super) struct Along {
-    pub(super) path: NodePath,
-    pub(super) axes: Vec<Axis>,
+pub(crate) struct Along {
+    pub(crate) path: NodePath,
+    pub(crate) axes: Vec<Axis>,
 }
 
 /// Names all dimensions that have none. `arrays` are in order of their groups' members; `scales` are the dimensions with
 /// scales, by group.
-pub(super) fn name(arrays: &mut [Along], scales: &[(NodePath, Axis)]) {
+pub(crate) fn name(arrays: &mut [Along], scales: &[(NodePath, Axis)]) {
     if arrays
         .iter()
         .flat_map(|it| &it.axes)
