@@ -1,10 +1,12 @@
 """Formats beside NetCDF, HDF5, kerchunk and Zarr, through `icefield import`: `archive_sources.py` runs these cases, too."""
 
 import h5py
+import hdf5plugin
 import numpy as np
 import virtualizarr
 import virtualizarr.parsers
 import xarray
+import zarr
 from obspec_utils.registry import ObjectStoreRegistry
 from obstore.store import LocalStore
 
@@ -84,3 +86,45 @@ def dmrpp_outside_of_its_grant(work):
     arrays = arrays_as_stored(path)
     del arrays["f8"]
     assert_arrays(store_of(repository), arrays)
+
+
+@case
+def filters_of_hdf5_that_copies_undo(work):
+    path = folder_of(work) / "filters.h5"
+    values = (np.arange(64 * 50).reshape(64, 50) // 7 % 90).astype("f4")
+    with h5py.File(path, "w") as file:
+        for name, how in {"lzf": {"compression": "lzf"}, "szip": {"compression": "szip"}, "scaled": {"scaleoffset": 1},
+                          "lz4": hdf5plugin.LZ4()}.items():
+            file.create_dataset(name, data=values, chunks=(16, 16), **how)
+        for name, how in {"bzip2": hdf5plugin.BZip2(), "blosc": hdf5plugin.Blosc(), "zstd": hdf5plugin.Zstd()}.items():
+            file.create_dataset(name, data=values, chunks=(16, 16), **how)
+        arrays = {name: file[name][...] for name in file}
+    repository = new_repository(work)
+    icefield("import", path, repository)
+    assert_arrays(store_of(repository), arrays)
+    by_reference = new_repository(work, "by_reference")
+    refused(by_reference, [path, by_reference, "--virtual"], "filters.h5", "no codec")
+    icefield("import", path, by_reference, "--virtual", *[part for name in ["lzf", "szip", "scaled", "lz4"] for part in ["--copy", name]])
+    assert_arrays(store_of(by_reference), arrays)
+
+
+@case
+def compounds_of_hdf5(work):
+    path = folder_of(work) / "compounds.h5"
+    packed = np.dtype([("x", "<i4"), ("y", "<f8"), ("name", "S3")])
+    data = np.zeros(9, packed)
+    data["x"], data["y"], data["name"] = np.arange(9), np.arange(9) / 4, [f"n{n}" for n in range(9)]
+    gaps = np.zeros(9, np.dtype([("x", "i1"), ("at", np.dtype([("y", ">f8")])), ("three", "i2", (3,))], align=True))
+    gaps["x"], gaps["at"]["y"], gaps["three"] = data["x"], data["y"], np.arange(27).reshape(9, 3)
+    with h5py.File(path, "w") as file:
+        file.create_dataset("packed", data=data, chunks=(4,), compression="gzip")
+        file.create_dataset("gaps", data=gaps, chunks=(4,), compression="lzf")
+        file["packed"].attrs["note"] = "tracks"
+    repository = new_repository(work)
+    refused(repository, [path, repository], "/gaps", "--split-compound")
+    both_ways(work, [str(path)], "--drop", "gaps", arrays={"packed": data})
+    icefield("import", path, repository, "--split-compound")
+    arrays = {f"packed/{name}": data[name] for name in packed.names}
+    arrays |= {"gaps/x": gaps["x"], "gaps/at/y": gaps["at"]["y"], "gaps/three": gaps["three"]}
+    assert_arrays(store_of(repository), arrays)
+    assert zarr.open_group(store_of(repository), path="packed", mode="r").attrs["note"] == "tracks"

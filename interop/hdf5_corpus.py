@@ -131,6 +131,64 @@ def types():
                 f["plain"].attrs["one"] = data[1, 2]
 
 
+def packed():
+    """Numbers in fewer bits than their bytes have, by their type, and by filters that look at the numbers."""
+    for bound in ["earliest", "latest"]:
+        with h5(f"narrow-{bound}", bound) as f:
+            for name, kind, precision, offset in [("i2", h5py.h5t.STD_I16LE, 12, 0), ("i4", h5py.h5t.STD_I32BE, 20, 5),
+                                                  ("u2", h5py.h5t.STD_U16BE, 9, 3), ("i8", h5py.h5t.STD_I64LE, 40, 8)]:
+                kind = kind.copy()
+                kind.set_precision(precision)
+                kind.set_offset(offset)
+                memory = h5py.h5t.py_create(np.dtype(name))
+                data = (values((7, 9), "i2") % 100 - (0 if name[0] == "u" else 50)).astype(name)
+                for filtered in [False, True]:
+                    p = timeless()
+                    p.set_chunk((4, 5))
+                    if filtered:
+                        library().H5Pset_nbit(ctypes.c_int64(p.id))
+                    label = f"{name}_nbit" if filtered else name
+                    d = h5py.h5d.create(f.id, label.encode(), kind, h5py.h5s.create_simple((7, 9)), p)
+                    d.write(h5py.h5s.ALL, h5py.h5s.ALL, data, mtype=memory)
+            p = timeless()
+            p.set_chunk((4, 5))
+            library().H5Pset_nbit(ctypes.c_int64(p.id))
+            d = h5py.h5d.create(f.id, b"whole_nbit", h5py.h5t.IEEE_F32LE, h5py.h5s.create_simple((7, 9)), p)
+            d.write(h5py.h5s.ALL, h5py.h5s.ALL, values((7, 9), "f4"))
+    with h5("scaled") as f:
+        for dtype in ["<i1", "<u2", ">i4", "<i8", ">u8"]:
+            label = dtype[1:]
+            data = values((9, 7), dtype)
+            f.create_dataset(label, data=data, chunks=(4, 3), scaleoffset=0, **FIXED)
+            f.create_dataset(f"{label}_filled", data=data, chunks=(4, 3), scaleoffset=0, fillvalue=data[0, 1], **FIXED)
+            f.create_dataset(f"{label}_equal", data=np.full((9, 7), 5, dtype), chunks=(4, 3), scaleoffset=0, **FIXED)
+            f.create_dataset(f"{label}_some", shape=(9, 7), dtype=dtype, chunks=(4, 3), scaleoffset=0, fillvalue=3, **FIXED)[1] = 7
+        wide = np.array([np.iinfo("i4").min, -1, 0, np.iinfo("i4").max], "i4")
+        f.create_dataset("wide", data=wide, chunks=(4,), scaleoffset=0, **FIXED)
+        for dtype in ["<f4", ">f8"]:
+            for decimals in [0, 1, 3]:
+                data = (np.arange(63).reshape(9, 7) * 0.37 - 8).astype(dtype)
+                f.create_dataset(f"{dtype[1:]}_{decimals}", data=data, chunks=(4, 3), scaleoffset=decimals, **FIXED)
+                data[3, 3] = -7
+                f.create_dataset(f"{dtype[1:]}_{decimals}_filled", data=data, chunks=(4, 3), scaleoffset=decimals,
+                                 fillvalue=-7, **FIXED)
+
+
+def compounds():
+    """Those that the type of zarr-python has words for."""
+    kind = np.dtype([("id", "<i4"), ("name", "S5"), ("at", [("x", "<f8"), ("y", "<f4")]), ("on", "?")])
+    data = np.zeros((7, 3), kind)
+    for name, part in [("id", values((7, 3), "<i4")), ("name", values((7, 3), "S5")), ("on", values((7, 3), "?"))]:
+        data[name] = part
+    data["at"]["x"], data["at"]["y"] = values((7, 3), "<f8"), values((7, 3), "<f4", seed=2)
+    for bound in ["earliest", "latest"]:
+        with h5(f"compound-{bound}", bound) as f:
+            f.create_dataset("plain", data=data, **FIXED)
+            f.create_dataset("chunked", data=data, chunks=(3, 2), compression="gzip", shuffle=True, **FIXED)
+            f.create_dataset("lzf", data=data, chunks=(3, 2), compression="lzf", **FIXED)
+            f.create_dataset("some", shape=(7, 3), dtype=kind, chunks=(3, 2), fillvalue=data[0, 1], **FIXED)[0] = data[1]
+
+
 def complex_type():
     """The complex numbers of HDF5 2, which h5py reads and does not write."""
     hdf5, hid = library(), ctypes.c_int64
@@ -161,17 +219,20 @@ FILTERS = {
     "lz4-blocks": dict(**hdf5plugin.LZ4(nbytes=64)),
     "shuffle-lz4": dict(shuffle=True, **hdf5plugin.LZ4()),
     "lz4-fletcher32": dict(fletcher32=True, **hdf5plugin.LZ4()),
+    "lzf": dict(compression="lzf"),
+    "shuffle-lzf": dict(shuffle=True, compression="lzf"),
+    "lzf-fletcher32": dict(fletcher32=True, compression="lzf"),
+    "bzip2": dict(**hdf5plugin.BZip2()),
+    "szip-nearest": dict(compression="szip"),
+    "szip-entropy": dict(compression="szip", compression_opts=("ec", 8)),
+    "scaleoffset": dict(scaleoffset=2),
 }
 for cname in ["blosclz", "lz4", "lz4hc", "zlib", "zstd"]:
     for shuffle in [0, 1, 2]:
         FILTERS[f"blosc-{cname}-{shuffle}"] = dict(**hdf5plugin.Blosc(cname=cname, clevel=5, shuffle=shuffle))
 REFUSED_FILTERS = {
-    "scaleoffset": dict(scaleoffset=2),
-    "lzf": dict(compression="lzf"),
-    "szip": dict(compression="szip"),
     "bitshuffle": dict(**hdf5plugin.Bitshuffle()),
     "blosc2": dict(**hdf5plugin.Blosc2()),
-    "bzip2": dict(**hdf5plugin.BZip2()),
     "zfp": dict(**hdf5plugin.Zfp(reversible=True)),
 }
 
@@ -188,7 +249,7 @@ def filters():
                                      maxshape=(None, None), **FIXED, **options)
     for name, options in REFUSED_FILTERS.items():
         with h5(f"refused-{name}") as f:
-            data = values((23, 14), "<i4" if name == "scaleoffset" else "<f4")
+            data = values((23, 14), "<f4")
             f.create_dataset("v", data=data, chunks=(7, 5), **FIXED, **options)
         refused[f"refused-{name}.h5"] = name
 
@@ -238,6 +299,8 @@ def texts():
             f.create_dataset("fixed_deflate", data=values((13, 4), "S6"), chunks=(5, 2), compression="gzip",
                              shuffle=True, fletcher32=True, **FIXED)
             f.create_dataset("fixed_zstd", data=values((13, 4), "S6"), chunks=(5, 2), **FIXED, **hdf5plugin.Zstd())
+            f.create_dataset("fixed_blosc", data=values((300,), "S9"), chunks=(300,), **FIXED, **hdf5plugin.Blosc())
+            f.create_dataset("fixed_lzf", data=values((300,), "S9"), chunks=(300,), compression="lzf", **FIXED)
             f.create_dataset("fixed_lz4", data=values((13, 4), "S6"), chunks=(5, 2), **FIXED, **hdf5plugin.LZ4())
             spaces = h5py.h5t.C_S1.copy()
             spaces.set_size(6)
@@ -320,7 +383,9 @@ def kinds_refused():
                 write(f)
             refused[f"refused-{name}-{bound}.h5"] = word
 
-    case("compound", "compounds", lambda f: f.create_dataset("v", data=np.zeros(3, [("x", "i4"), ("y", "f8")]), **FIXED))
+    case("compound-big", "compounds", lambda f: f.create_dataset("v", data=np.zeros(3, [("x", ">i4"), ("y", "f8")]), **FIXED))
+    gap = np.dtype([("x", "i4"), ("y", "f8")], align=True)
+    case("compound-gap", "compounds", lambda f: f.create_dataset("v", data=np.zeros(3, gap), **FIXED))
     case("opaque", "opaque", lambda f: f.create_dataset("v", data=np.zeros(3, "V5"), **FIXED))
     case("array", "arrays", lambda f: f.create_dataset("v", shape=(3,), dtype=np.dtype(("i4", (2,))), **FIXED))
     case("ragged", "variable length", lambda f: f.create_dataset("v", shape=(3,), dtype=h5py.vlen_dtype("i4"), **FIXED))
@@ -329,15 +394,8 @@ def kinds_refused():
     case("long-double", "floats", lambda f: f.create_dataset("v", shape=(3,), dtype=np.longdouble, **FIXED))
     case("external", "other files", lambda f: f.create_dataset("v", shape=(3,), dtype="i4", external=[("x.raw", 0, 12)], **FIXED))
     case("attribute", "attribute", lambda f: f.attrs.create("v", np.zeros(3, [("x", "i4"), ("y", "f8"), ("z", "i1")])))
-
-    def narrow(f):
-        t = h5py.h5t.STD_I16LE.copy()
-        t.set_precision(12)
-        h5py.h5d.create(f.id, b"v", t, h5py.h5s.create_simple((4,)), timeless())
-
-    case("narrow", "12 bits", narrow)
-    case("text-blosc", "not decoded for texts", lambda f: f.create_dataset(
-        "v", data=values((300,), "S9"), chunks=(300,), **FIXED, **hdf5plugin.Blosc()))
+    case("text-bitshuffle", "bitshuffle", lambda f: f.create_dataset(
+        "v", data=values((300,), "S9"), chunks=(300,), **FIXED, **hdf5plugin.Bitshuffle()))
     with h5("refused-virtual") as f:
         layout = h5py.VirtualLayout((4,), "i4")
         layout[:] = h5py.VirtualSource("other.h5", "v", (4,))
@@ -465,7 +523,7 @@ def netcdf():
     refused["refused-netcdf-ragged.nc"] = "variable length"
     with netCDF4.Dataset(out / "refused-netcdf-compound.nc", "w") as f:
         f.createDimension("x", 2)
-        t = f.createCompoundType(np.dtype([("a", "i4"), ("b", "f4")]), "pair")
+        t = f.createCompoundType(np.dtype([("a", "i1"), ("b", "f4")], align=True), "pair")
         f.createVariable("v", t, ("x",))
     refused["refused-netcdf-compound.nc"] = "compounds"
 
@@ -576,11 +634,46 @@ def fixtures():
     with h5("fixture-mask") as f:
         f.create_dataset("fine", data=values((3,), "i4"), **FIXED)
         # By a filter that is not decoded here.
-        d = f.create_dataset("g/v", shape=(6,), dtype="i4", chunks=(3,), **FIXED, **hdf5plugin.Blosc())
+        d = f.create_dataset("g/v", shape=(6,), dtype="i4", chunks=(3,), **FIXED, **hdf5plugin.Bitshuffle())
         d.id.write_direct_chunk((3,), np.arange(3, dtype="i4").tobytes(), 1)
-        f.create_dataset("g/pair", data=np.zeros(3, [("x", "i4"), ("y", "f8")]), **FIXED)
+        f.create_dataset("g/pair", data=np.zeros(3, [("x", ">i4"), ("y", "f8")]), **FIXED)
         f["g/outside"] = h5py.ExternalLink("other.h5", "/v")
     refused["fixture-mask.h5"] = "/g/"
+    with h5("fixture-packed", "earliest") as f:
+        make = lambda name, data, **o: f.create_dataset(name, data=data, chunks=(4, 5), **FIXED, **o)
+        make("lzf", slow((9, 13), "<f4"), compression="lzf", shuffle=True)
+        make("szip", values((9, 13), ">i2"), compression="szip")
+        make("szip_wide", values((9, 13), "<f8"), compression="szip", compression_opts=("ec", 16))
+        make("bzip2", values((9, 13), "<i4"), **hdf5plugin.BZip2())
+        make("scaled", values((9, 13), ">i4"), scaleoffset=0, fillvalue=3)
+        make("scaled_float", values((9, 13), "<f4"), scaleoffset=2)
+        kind = h5py.h5t.STD_I16BE.copy()
+        kind.set_precision(12)
+        kind.set_offset(2)
+        for name in ["narrow", "nbit"]:
+            p = timeless()
+            p.set_chunk((4, 5))
+            if name == "nbit":
+                library().H5Pset_nbit(ctypes.c_int64(p.id))
+            d = h5py.h5d.create(f.id, name.encode(), kind, h5py.h5s.create_simple((9, 13)), p)
+            d.write(h5py.h5s.ALL, h5py.h5s.ALL, values((9, 13), "i2"))
+    with h5("fixture-compound", "latest") as f:
+        data = np.zeros(5, [("x", "<i4"), ("in", [("y", "<f8"), ("on", "?")]), ("name", "S3")])
+        data["x"], data["in"]["y"] = np.arange(5), np.arange(5) / 2
+        f.create_dataset("pairs", data=data, chunks=(2,), compression="gzip", shuffle=True, **FIXED)
+    with h5("fixture-split", "latest") as f:
+        kind = np.dtype({"names": ["x", "in", "flags", "name"], "offsets": [0, 8, 24, 30], "itemsize": 40,
+                         "formats": ["<i4", np.dtype([("y", ">f8"), ("on", "?")]), ("u1", (2,)), "S3"]})
+        data = np.zeros(5, kind)
+        data["x"], data["in"]["y"], data["in"]["on"] = np.arange(5), np.arange(5) / 2, np.arange(5) % 2
+        data["flags"][:, 0], data["flags"][:, 1] = np.arange(5), np.arange(5) + 10
+        data["name"] = [b"a", b"bb", b"ccc", b"", b"e"]
+        tracks = f.create_dataset("tracks", data=data, chunks=(2,), compression="gzip", **FIXED)
+        tracks.attrs["units"] = "m"
+        f.create_dataset("g/all", data=data, **FIXED)
+        ragged = np.dtype([("n", "<i2"), ("list", h5py.vlen_dtype("i4"))])
+        f.create_dataset("g/ragged", shape=(2,), dtype=ragged, **FIXED)
+    refused["fixture-split.h5"] = "compounds"
     with netCDF4.Dataset(out / "fixture-netcdf.nc", "w") as f:
         f.createDimension("time", None)
         f.createDimension("x", 3)
@@ -713,6 +806,6 @@ if __name__ == "__main__":
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("*.*"):
         old.unlink()
-    for part in [layouts, types, complex_type, filters, masks, texts, attributes, links, kinds_refused, blocks, deep, scales, netcdf, lags, hostile, fixtures]:
+    for part in [layouts, types, packed, compounds, complex_type, filters, masks, texts, attributes, links, kinds_refused, blocks, deep, scales, netcdf, lags, hostile, fixtures]:
         part()
     expected()

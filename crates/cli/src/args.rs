@@ -1,6 +1,7 @@
 //! What can be asked, and how.
 
 mod amend;
+mod archives;
 mod combined;
 mod config;
 mod copies;
@@ -25,6 +26,7 @@ use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, SourceL
 use crate::failure::chain;
 
 pub(crate) use amend::Amend;
+pub(crate) use archives::Archives;
 pub(crate) use combined::Combined;
 pub(crate) use config::{Config, ConfigGet, ConfigSet, ConfigUnset};
 pub(crate) use copies::{Bundle, Copy, Downgrade, Part, Unbundle};
@@ -336,6 +338,8 @@ pub(crate) struct Import {
     /// Big-endian arrays of NCZarr hold little-endian numbers, as netCDF-C before 4.9.3 wrote them.
     #[arg(long)]
     pub(crate) legacy_endian: bool,
+    #[command(flatten)]
+    pub(crate) archives: Archives,
     /// The commit message.
     #[arg(short, long)]
     pub(crate) message: Option<String>,

@@ -48,6 +48,7 @@ const LOOKED_INTO: usize = 1000;
 pub struct Sources<'a> {
     schemes: &'a Schemes,
     stores: Mutex<HashMap<Location, Opened>>,
+    archives: ArchiveOptions,
 }
 
 type Opened = Arc<OnceCell<Arc<dyn Storage>>>;
@@ -58,6 +59,7 @@ impl Schemes {
         Sources {
             schemes: self,
             stores: Mutex::default(),
+            archives: ArchiveOptions::default(),
         }
     }
 }
@@ -77,6 +79,23 @@ fn directory(path: &Path) -> Result<Arc<dyn Source>, Error> {
 }
 
 impl Sources<'_> {
+    /// Says how archive files are read. What [`Sources::open`] is told of a source counts in its place: whether it is copied, and
+    /// how format 2 is read; what is unsupported is always listed, and whether that is an error, the import decides.
+    #[must_use]
+    pub fn archive_options(mut self, options: ArchiveOptions) -> Self {
+        self.archives = options;
+        self
+    }
+
+    fn reading(&self, purpose: Purpose, format_2: ReadOptions) -> ArchiveOptions {
+        ArchiveOptions {
+            is_copied: purpose == Purpose::Copy,
+            format_2,
+            lists_unsupported: true,
+            ..self.archives
+        }
+    }
+
     /// Opens what can be imported at a location: a Zarr hierarchy of format 2 or 3, a zip file with one in it, or
     /// a file of HDF5, NetCDF-4, NetCDF-3, DMR++ or kerchunk's references, in JSON or in a directory of Parquet files. Those may name other files: below
     /// the folder they lie in, and below what `access` grants.
@@ -145,7 +164,7 @@ impl Sources<'_> {
             return references_source(storage, &Prefix::all(), &url, beside, access).await;
         }
         if is_directory {
-            let (all, options) = (Prefix::all(), reading(purpose, options));
+            let (all, options) = (Prefix::all(), self.reading(purpose, options));
             let archive = read_zarr(Arc::clone(&storage), &all, url.as_str(), options).await?;
             return Ok(OpenedSource {
                 access: granted(access, url.as_str(), &storage)?,
@@ -154,7 +173,8 @@ impl Sources<'_> {
         }
         let name = whole.file_name().and_then(|name| name.to_str());
         let name = name.unwrap_or_default();
-        archive_source(storage, name, &url, access, purpose, options).await
+        let options = self.reading(purpose, options);
+        archive_source(storage, name, &url, access, options).await
     }
 
     async fn remote_source(
@@ -193,7 +213,10 @@ impl Sources<'_> {
         let storage = self.storage(&parent).await?;
         let key = Key::parse(&name).map_err(StorageError::from)?;
         match storage.head(&key).await {
-            Ok(_) => return archive_source(storage, &name, &url, access, purpose, read).await,
+            Ok(_) => {
+                let options = self.reading(purpose, read);
+                return archive_source(storage, &name, &url, access, options).await;
+            }
             Err(StorageError::NotFound { .. }) => {}
             Err(error) => return Err(error.into()),
         }
@@ -202,7 +225,7 @@ impl Sources<'_> {
             let beside = Arc::clone(&storage);
             return references_source(storage, &prefix, &url, beside, access).await;
         }
-        let options = reading(purpose, read);
+        let options = self.reading(purpose, read);
         let archive = match read_zarr(Arc::clone(&storage), &prefix, url.as_str(), options).await {
             Err(SourceError::NoNodes { name }) => return Err(SourceError::NotFound { name }.into()),
             archive => archive?,
@@ -218,13 +241,12 @@ async fn archive_source(
     name: &str,
     url: &VirtualLocation,
     access: VirtualAccess,
-    purpose: Purpose,
-    options: ReadOptions,
+    options: ArchiveOptions,
 ) -> Result<OpenedSource, Error> {
     let key = Key::parse(name).map_err(StorageError::from)?;
     let access = granted_beside(access, url, &storage)?;
     let file = ArchiveFile::open(storage, &key, url.as_str()).await?;
-    let archive = read_archive_with(file, &access, reading(purpose, options)).await?;
+    let archive = read_archive_with(file, &access, options).await?;
     let source: Arc<dyn Source> = Arc::new(ArchiveSource::new(url.as_str(), archive));
     Ok(OpenedSource { source, access })
 }
@@ -249,15 +271,6 @@ fn begins_format_2(root: &Path) -> bool {
         open.extend(inner.take(LOOKED_INTO).map(|it| it.path()));
     }
     false
-}
-
-/// What is unsupported is listed: whether that is an error, the import decides.
-fn reading(purpose: Purpose, format_2: ReadOptions) -> ArchiveOptions {
-    ArchiveOptions {
-        is_copied: purpose == Purpose::Copy,
-        format_2,
-        lists_unsupported: true,
-    }
 }
 
 /// A directory of references, which may refer to what lies `beside` it: its keys begin where that directory lies.

@@ -78,6 +78,8 @@ pub struct ArchiveOptions {
     pub format_2: ReadOptions,
     /// Whether nodes that Zarr has no words for are listed in [`Archive::unsupported`]; otherwise the first one is an error.
     pub lists_unsupported: bool,
+    /// Whether a compound of HDF5 becomes a group, with an array of each member.
+    pub split_compound: bool,
 }
 
 impl From<ReadOptions> for ArchiveOptions {
@@ -107,7 +109,8 @@ pub async fn read_archive_with(
             let read = crate::Hdf5Options::default();
             crate::read_hdf5(
                 file,
-                read.with_unsupported_listed(options.lists_unsupported),
+                read.with_unsupported_listed(options.lists_unsupported)
+                    .with_compounds_split(options.split_compound),
             )
             .await
         }

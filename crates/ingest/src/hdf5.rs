@@ -14,9 +14,12 @@
 //!   attribute `enum_members`. A bit field is an unsigned integer.
 //! - **Texts**: strings of one byte (the `char` of NetCDF) are `null_terminated_bytes` of length 1. All others are
 //!   copied as Zarr's `string`, since Zarr has no type for their bytes in the file.
-//! - **Filters** become codecs: shuffle, deflate, Fletcher's checksum, Zstandard, Blosc. What no chain of codecs says is
-//!   decoded and encoded anew with Zstandard when it is copied: LZ4, whose framing in HDF5 no codec reads, a shuffle that leaves
-//!   bytes over, as behind a checksum, and arrays of which some chunks went without a filter.
+//! - **Filters** become codecs: shuffle, deflate, Fletcher's checksum, Zstandard, Blosc, bzip2. What no chain of codecs says is
+//!   decoded and encoded anew with Zstandard when it is copied: LZ4, whose framing in HDF5 no codec reads, LZF, szip, N-Bit,
+//!   Scale-Offset, a shuffle that leaves bytes over, as behind a checksum, and arrays of which some chunks went without a filter.
+//! - **Compounds** whose members follow each other without a gap and are little-endian are `structured`, the type of
+//!   zarr-python. With [`Hdf5Options::split_compound`] each is a group, with an array of each member, which is copied.
+//! - **Integers that use a part of their bits** are copied with all of them.
 //! - **Dimension names** come from dimension scales. A dimension without a scale is called `phony_dim_0` and so on, as netCDF-C
 //!   and with it xarray call it: equal lengths in one group are one dimension. A NetCDF dimension without a variable is no array.
 //! - **Lengths** along an unlimited dimension are those of the dimension, which is as long as the longest array along its
@@ -29,13 +32,13 @@
 //! - An array with a null dataspace is an array of length 0.
 //!
 //! # What is refused
-//! By variable name: other filters, opaque, compound and reference types,
-//! variable-length lists, integers and floats of unusual forms, external links and storage, virtual datasets, links that lead nowhere or in a circle. Also a file that is marked as open for writing,
+//! By variable name: other filters, opaque and reference types, other compounds, variable-length lists, floats of unusual forms, external links and storage, virtual datasets, links that lead nowhere or in a circle. Also a file that is marked as open for writing,
 //! and one whose links or indexes make more of its parts than memory should hold. [`Hdf5Options::leave_out`] leaves variables,
 //! groups and links out by path, before anything of them is read.
 
 mod attributes;
 mod behind;
+mod bits;
 mod chunks;
 mod contiguous;
 mod dataset;
@@ -48,7 +51,13 @@ mod heap;
 mod held;
 mod links;
 mod lz4;
+mod lzf;
+mod nbit;
 mod ranges;
+mod scale_offset;
+mod split;
+mod szip;
+mod take;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -74,6 +83,8 @@ pub struct Hdf5Options {
     /// Whether nodes that Zarr has no words for are listed in [`Archive::unsupported`]; otherwise the first one is an error.
     /// Default false.
     pub lists_unsupported: bool,
+    /// Whether a compound becomes a group, with an array of each member. Default false.
+    pub split_compound: bool,
     /// Bytes of chunks that the reader makes itself: texts and arrays in headers. All of them are held in memory.
     /// Default 256 MiB.
     pub made_bytes: u64,
@@ -85,6 +96,7 @@ impl Default for Hdf5Options {
             leave_out: Vec::new(),
             leave_out_attributes: Vec::new(),
             lists_unsupported: false,
+            split_compound: false,
             made_bytes: 256 << 20,
         }
     }
@@ -109,6 +121,13 @@ impl Hdf5Options {
     #[must_use]
     pub fn with_unsupported_listed(mut self, lists_unsupported: bool) -> Self {
         self.lists_unsupported = lists_unsupported;
+        self
+    }
+
+    /// Returns the options with which a compound becomes a group of arrays, or one array.
+    #[must_use]
+    pub fn with_compounds_split(mut self, split_compound: bool) -> Self {
+        self.split_compound = split_compound;
         self
     }
 

@@ -17,6 +17,13 @@ pub fn element_bytes(data_type: &Value) -> Option<usize> {
     if let Some("numpy.datetime64" | "numpy.timedelta64") = data_type.get("name")?.as_str() {
         return Some(8);
     }
-    let length = data_type.get("configuration")?.get("length_bytes")?;
+    let configuration = data_type.get("configuration")?;
+    if data_type.get("name")? == "structured" {
+        let fields = configuration.get("fields")?.as_array()?.iter();
+        return fields
+            .map(|field| element_bytes(field.get(1)?))
+            .try_fold(0_usize, |all, one| all.checked_add(one?));
+    }
+    let length = configuration.get("length_bytes")?;
     usize::try_from(length.as_u64()?).ok()
 }

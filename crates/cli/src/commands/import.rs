@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use icefield::ingest::{self, ImportReport, Order, Overlap};
+use icefield::ingest::{self, ArchiveOptions, ImportReport, Order, Overlap};
 use icefield::{Error, Purpose, SnapshotId, SourceLocation, VirtualAccess};
 use serde::Serialize;
 
@@ -68,14 +68,21 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
     if let Some(source) = alpha::local_source(context, &args).await? {
         return alpha::import(context, &args, source, out).await;
     }
-    let (sources, access) =
-        match open_sources(context, &args.sources, args.r#virtual, args.legacy_endian).await {
-            Ok(opened) => opened,
-            Err(error) => {
-                let source = alpha::instead(context, &args, error).await?;
-                return alpha::import(context, &args, source, out).await;
-            }
-        };
+    let (sources, access) = match open_sources(
+        context,
+        &args.sources,
+        args.r#virtual,
+        args.legacy_endian,
+        args.archives.options(),
+    )
+    .await
+    {
+        Ok(opened) => opened,
+        Err(error) => {
+            let source = alpha::instead(context, &args, error).await?;
+            return alpha::import(context, &args, source, out).await;
+        }
+    };
     let repository = context.open_with(&args.location, access).await?;
     let message = args
         .message
@@ -170,12 +177,13 @@ pub(super) async fn open_sources(
     sources: &[SourceLocation],
     is_virtual: bool,
     has_legacy_endian: bool,
+    archives: ArchiveOptions,
 ) -> Result<(Vec<Arc<dyn ingest::Source>>, VirtualAccess), Error> {
     let purpose = match is_virtual {
         true => Purpose::Refer,
         false => Purpose::Copy,
     };
-    let all = context.schemes.sources();
+    let all = context.schemes.sources().archive_options(archives);
     let sources: Vec<SourceLocation> = sources
         .iter()
         .cloned()

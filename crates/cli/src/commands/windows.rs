@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use icefield::ingest::Import;
+use icefield::ingest::{ArchiveOptions, Import};
 use icefield::rolling::{Attempt, Begun, Change, Method, Options, Rolled, Rolling, Staged, Window};
 use icefield::{Repository, SnapshotId, VirtualAccess};
 use serde::Serialize;
@@ -87,7 +87,8 @@ pub(super) async fn roll(context: &Context, args: Roll) -> Result<(), Failure> {
 
 /// Appends sources, and takes away at the start as much, or what is more than is kept.
 async fn from_sources(context: &Context, args: &Roll) -> Result<Rolled, Failure> {
-    let (sources, _) = import::open_sources(context, &args.from, false, false).await?;
+    let (sources, _) =
+        import::open_sources(context, &args.from, false, false, ArchiveOptions::default()).await?;
     let access: VirtualAccess = context.access.clone();
     let repository = context.open_with(&args.location, access).await?;
     let rolling = rolling(&repository, &args.moving);

@@ -44,6 +44,7 @@ pub(super) fn read_nodes(
         dimensions: Dimensions::new(walked.names, is_partial),
         along: Vec::new(),
         most: options.made_bytes,
+        splits: options.split_compound,
     };
     // Scales first: an array may come before the scales of its dimensions.
     let mut found = Vec::with_capacity(walked.nodes.len());
@@ -90,46 +91,65 @@ pub(super) fn read_nodes(
         let read = match node.is_group {
             true => {
                 let group = reader.plain(node, attributes, *role);
-                group.map(ArchiveNode::Group)
+                group.map(|group| vec![(node.path.clone(), ArchiveNode::Group(group))])
             }
-            false => {
-                let array = reader.array(node, attributes, *role);
-                array.map(|array| ArchiveNode::Array(Box::new(array)))
-            }
+            false => reader.arrays(node, attributes, *role),
         };
-        let Some(read) = file.supported(read)? else {
-            continue;
-        };
-        match nodes.entry(node.path.clone()) {
-            Entry::Vacant(place) => place.insert(read),
-            Entry::Occupied(_) => {
-                return Err(file.refused(&node.path, "two of its links have this name"));
-            }
-        };
+        for (path, read) in file.supported(read)?.unwrap_or_default() {
+            match nodes.entry(path) {
+                Entry::Vacant(place) => place.insert(read),
+                Entry::Occupied(taken) => {
+                    return Err(file.refused(taken.key(), "two of its links have this name"));
+                }
+            };
+        }
     }
     reader.name_dimensions(scales, &mut nodes);
     Ok(nodes)
 }
 
-struct Reader<'a> {
-    file: &'a Hdf5,
-    heaps: GlobalHeaps<'a>,
+pub(super) struct Reader<'a> {
+    pub(super) file: &'a Hdf5,
+    pub(super) heaps: GlobalHeaps<'a>,
     dimensions: Dimensions,
     /// The dimensions of the arrays that were read.
-    along: Vec<Along>,
+    pub(super) along: Vec<Along>,
     /// Bytes that may still be made.
     most: u64,
+    /// Whether a compound becomes a group of arrays.
+    splits: bool,
 }
 
+/// A node with its path.
+pub(super) type Named = (NodePath, ArchiveNode);
+
 /// What the messages of an array say.
-struct Described {
-    data_type: DataType,
-    space: DataspaceMessage,
-    filters: Vec<FilterDescription>,
+pub(super) struct Described {
+    pub(super) data_type: DataType,
+    pub(super) space: DataspaceMessage,
+    pub(super) filters: Vec<FilterDescription>,
     /// The fill value that the creator of the array gave it.
-    fill: Option<Vec<u8>>,
+    pub(super) fill: Option<Vec<u8>>,
     /// Whether HDF5 writes that into new chunks.
     is_filled: bool,
+}
+
+impl Described {
+    /// Returns the shape in the file.
+    pub(super) fn shape(&self) -> Vec<u64> {
+        match self.space.dataspace_type {
+            DataspaceType::Null => vec![0],
+            DataspaceType::Scalar => Vec::new(),
+            DataspaceType::Simple => self.space.dims.clone(),
+        }
+    }
+
+    /// Returns for each dimension whether it may grow.
+    pub(super) fn are_unlimited(&self) -> impl Iterator<Item = bool> + '_ {
+        let most = self.space.max_dims.iter().flatten();
+        most.map(|most| *most == UNLIMITED)
+            .chain(std::iter::repeat(false))
+    }
 }
 
 impl Reader<'_> {
@@ -151,7 +171,7 @@ impl Reader<'_> {
     }
 
     /// Returns attributes as JSON, except what needs the type of an array.
-    fn plain(
+    pub(super) fn plain(
         &self,
         node: &Found,
         attributes: &[Attribute],
@@ -202,7 +222,7 @@ impl Reader<'_> {
     }
 
     /// Returns the shape and the names of the dimensions of an array whose shape in HDF5 is `own`.
-    fn along(
+    pub(super) fn along(
         &self,
         node: &Found,
         attributes: &[Attribute],
@@ -270,34 +290,47 @@ impl Reader<'_> {
         }
     }
 
+    /// Reads an array: itself, or the members of its compounds.
+    fn arrays(
+        &mut self,
+        node: &Found,
+        attributes: &[Attribute],
+        role: Role,
+    ) -> Result<Vec<Named>, SourceError> {
+        let described = self.described(node)?;
+        if self.splits
+            && let Kind::Compound(members) = &described.data_type.kind
+        {
+            let members = Rc::clone(members);
+            return self.members(node, attributes, role, &described, &members);
+        }
+        let array = self.array(node, attributes, role, described)?;
+        let array = ArchiveNode::Array(Box::new(array));
+        Ok(vec![(node.path.clone(), array)])
+    }
+
     fn array(
         &mut self,
         node: &Found,
         attributes: &[Attribute],
         role: Role,
+        described: Described,
     ) -> Result<ArchiveArray, SourceError> {
-        let described = self.described(node)?;
         let data_type = &described.data_type;
         let refused = |reason: String| self.file.refused(&node.path, reason);
         let zarr_type = data_type.zarr().map_err(refused)?;
         // As the file has it; the array may be longer.
-        let own = match described.space.dataspace_type {
-            DataspaceType::Null => vec![0],
-            DataspaceType::Scalar => Vec::new(),
-            DataspaceType::Simple => described.space.dims.clone(),
-        };
+        let own = described.shape();
         let stored = self.stored(node, &described, &own)?;
         let pipeline = Pipeline::of(&described.filters, stored.chunk_bytes).map_err(refused)?;
         let fill = fill_value(data_type, described.fill.as_deref(), &self.heaps);
         let fill = fill.map_err(|error| self.file.failed(&node.path, "the fill value", error))?;
         let (shape, names) = self.along(node, attributes, role, &own);
         let is_longer = shape != own;
-        let most = described.space.max_dims.iter().flatten().copied();
-        let most = most.map(Some).chain(std::iter::repeat(None));
-        let axes = shape.iter().zip(&names).zip(most);
-        let axes = axes.map(|((length, name), most)| Axis {
+        let axes = shape.iter().zip(&names).zip(described.are_unlimited());
+        let axes = axes.map(|((length, name), is_unlimited)| Axis {
             length: *length,
-            is_unlimited: most == Some(UNLIMITED),
+            is_unlimited,
             name: name.clone(),
         });
         self.along.push(Along {
@@ -385,8 +418,11 @@ impl Reader<'_> {
         let extents = match stored.place {
             Place::File(extents) => extents,
             // What is in a header has not gone through filters.
-            Place::Header(bytes) => {
+            Place::Header(mut bytes) => {
                 self.spend(node, bytes.len() as u64)?;
+                if let Some(take) = described.data_type.take() {
+                    bytes = take.of(&bytes);
+                }
                 let index = vec![0; stored.chunk_shape.len()];
                 let made = ArchiveChunks::Made {
                     chunks: vec![(index.into(), bytes.into())],
@@ -406,6 +442,15 @@ impl Reader<'_> {
             }
             _ => pipeline,
         };
+        let take = described.data_type.take();
+        let pipeline = match take.filter(|_| pipeline.recoded.is_none()) {
+            Some(_) => {
+                let reason = "its integers use a part of their bits, which Zarr has no type for";
+                let pipeline = pipeline.into_recoded(&described.filters, reason.to_owned());
+                pipeline.map_err(|reason| self.file.refused(&node.path, reason))?
+            }
+            None => pipeline,
+        };
         codecs.extend(pipeline.codecs);
         let Some(reason) = pipeline.recoded else {
             return Ok((codecs, ArchiveChunks::InFiles(extents)));
@@ -416,6 +461,7 @@ impl Reader<'_> {
             left_out: left_out
                 .map(|(row, filters)| (index_of(*row).to_vec(), *filters))
                 .collect(),
+            take,
         };
         let chunks = ArchiveChunks::Recoded {
             extents,
@@ -464,7 +510,7 @@ impl Reader<'_> {
         })
     }
 
-    fn stored(
+    pub(super) fn stored(
         &self,
         node: &Found,
         described: &Described,
@@ -538,7 +584,7 @@ impl Reader<'_> {
     }
 
     /// Takes from what may still be made.
-    fn spend(&mut self, node: &Found, bytes: u64) -> Result<(), SourceError> {
+    pub(super) fn spend(&mut self, node: &Found, bytes: u64) -> Result<(), SourceError> {
         match self.most.checked_sub(bytes) {
             Some(rest) => {
                 self.most = rest;

@@ -9,12 +9,15 @@ use hdf5_reader::io::Cursor;
 use serde_json::{Map, Value, json};
 
 use super::file::{Parsed, invalid};
+use super::take::{Narrow, Take};
 use super::values::integer;
 
 /// How deep types may lie in each other.
 const MAX_DEPTH: u32 = 8;
 /// Members of an enumeration that go into an attribute.
 const MAX_MEMBERS: usize = 4096;
+/// Bytes of a compound.
+const MAX_COMPOUND: usize = 64 << 10;
 
 /// The type of an element.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +36,8 @@ pub(super) enum Kind {
         signed: bool,
     },
     Float,
+    /// Integers that use a part of their bits.
+    Narrow(Narrow),
     Bool,
     /// Integers with names.
     Enum {
@@ -49,8 +54,21 @@ pub(super) enum Kind {
     List(Box<DataType>),
     /// The address of an object.
     Reference,
+    /// Members of any types. They lie within the element.
+    Compound(Rc<[Member]>),
+    /// As many elements as the product of these lengths.
+    Array(Vec<u32>, Box<DataType>),
     /// What Zarr does not know, in words.
     Other(String),
+}
+
+/// A member of a compound.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Member {
+    pub(super) name: String,
+    /// Its first byte in the compound.
+    pub(super) offset: usize,
+    pub(super) data_type: DataType,
 }
 
 /// What follows a text in its bytes.
@@ -65,7 +83,8 @@ pub(super) enum Padding {
 impl DataType {
     /// Reads the body of a data type message.
     pub(super) fn parse(body: &[u8]) -> Parsed<Self> {
-        data_type(&mut Cursor::new(body), 0)
+        let mut is_lost = false;
+        data_type(&mut Cursor::new(body), 0, &mut is_lost)
     }
 
     /// Returns the `data_type` of Zarr, or why there is none.
@@ -84,9 +103,89 @@ impl DataType {
                 "configuration": { "length_bytes": 1 },
             })),
             Kind::Text(_) | Kind::LongText => Ok(json!("string")),
-            Kind::List(_) => Err("its elements are lists of variable length".to_owned()),
+            Kind::Narrow(Narrow { signed: true, .. }) => Ok(json!(format!("int{bits}"))),
+            Kind::Narrow(_) => Ok(json!(format!("uint{bits}"))),
+            Kind::Compound(_) => self.structured().map_err(|why| {
+                format!("its elements are compounds {why}: --split-compound makes an array of each member")
+            }),
+            Kind::Array(..) => Err("its elements are arrays".to_owned()),
+            Kind::List(_) => Err("its elements are lists of variable length: drop it, or skip what is unsupported".to_owned()),
             Kind::Reference => Err("its elements are references".to_owned()),
             Kind::Other(what) => Err(format!("its elements are {what}")),
+        }
+    }
+
+    /// Returns the `data_type` of zarr-python for a compound, or why it has none.
+    fn structured(&self) -> Result<Value, String> {
+        let Kind::Compound(members) = &self.kind else {
+            return self.zarr_of_member();
+        };
+        let (mut at, mut fields) = (0, Vec::new());
+        for Member {
+            name,
+            offset,
+            data_type,
+        } in members.iter()
+        {
+            if *offset != at {
+                return Err(format!("with a gap or an overlap before {name:?}"));
+            }
+            let has_order =
+                !matches!(data_type.kind, Kind::Compound(_)) && data_type.element_of_number() > 1;
+            if data_type.big && has_order {
+                return Err(format!("with the big-endian member {name:?}"));
+            }
+            if matches!(data_type.kind, Kind::Narrow(_) | Kind::Array(..)) {
+                return Err(format!(
+                    "with the member {name:?} of a type that those of zarr-python lack"
+                ));
+            }
+            fields.push(json!([name, data_type.structured()?]));
+            at = at.saturating_add(data_type.size);
+        }
+        if at != self.size || fields.is_empty() {
+            return Err("with a gap at the end".to_owned());
+        }
+        Ok(json!({ "name": "structured", "configuration": { "fields": fields } }))
+    }
+
+    /// Returns the `data_type` of Zarr for an element that lies in a compound: a text of fixed length stays as long.
+    pub(super) fn zarr_of_member(&self) -> Result<Value, String> {
+        match &self.kind {
+            Kind::Text(_) => Ok(json!({
+                "name": "null_terminated_bytes",
+                "configuration": { "length_bytes": self.size },
+            })),
+            Kind::LongText => Err("with texts of variable length".to_owned()),
+            _ => self.zarr(),
+        }
+    }
+
+    /// Returns the bytes of a number, half of those of a complex one.
+    fn element_of_number(&self) -> usize {
+        match self.kind {
+            Kind::Complex => self.size / 2,
+            Kind::Text(_) => 1,
+            _ => self.size,
+        }
+    }
+
+    /// Returns what is made of elements that are not taken as they are.
+    pub(super) fn take(&self) -> Option<Take> {
+        let narrow = self.narrow()?;
+        Some(Take {
+            of: self.size,
+            offset: 0,
+            size: self.size,
+            narrow: Some(narrow),
+        })
+    }
+
+    /// Returns what is made of integers that use a part of their bits.
+    pub(super) fn narrow(&self) -> Option<Narrow> {
+        match self.kind {
+            Kind::Narrow(narrow) => Some(narrow),
+            _ => None,
         }
     }
 
@@ -97,7 +196,11 @@ impl DataType {
                 let names = members.keys().map(String::len).sum::<usize>();
                 names + members.len() * size_of::<(String, Value, usize)>()
             }
-            Kind::List(element) => size_of::<Self>() + element.weight(),
+            Kind::List(element) | Kind::Array(_, element) => size_of::<Self>() + element.weight(),
+            Kind::Compound(members) => members
+                .iter()
+                .map(|it| size_of::<Member>() + it.name.len() + it.data_type.weight())
+                .sum(),
             Kind::Other(what) => what.len(),
             _ => 0,
         }
@@ -116,7 +219,7 @@ impl DataType {
     pub(super) fn bytes_codec(&self) -> Value {
         let ordered = match self.kind {
             Kind::Complex => true,
-            Kind::Text(_) => false,
+            Kind::Text(_) | Kind::Compound(_) => false,
             _ => self.size > 1,
         };
         match (ordered, self.big) {
@@ -127,7 +230,8 @@ impl DataType {
     }
 }
 
-fn data_type(cursor: &mut Cursor<'_>, depth: u32) -> Parsed<DataType> {
+/// Reads a type. `is_lost` becomes true where the end of one is not known, so that what follows it cannot be read.
+fn data_type(cursor: &mut Cursor<'_>, depth: u32, is_lost: &mut bool) -> Parsed<DataType> {
     if depth > MAX_DEPTH {
         return Err(invalid("data types lie too deep in each other"));
     }
@@ -139,24 +243,44 @@ fn data_type(cursor: &mut Cursor<'_>, depth: u32) -> Parsed<DataType> {
     let flags = u32::from_le_bytes([low, middle, high, 0]);
     let version = class >> 4;
     let (big, kind) = match class & 0x0f {
-        0 => (flags & 1 != 0, integers(cursor, size, flags & 8 != 0)?),
+        0 => {
+            let big = flags & 1 != 0;
+            (big, integers(cursor, size, flags & 8 != 0, big)?)
+        }
         1 => (flags & 1 != 0, floats(cursor, size, flags)?),
-        2 => (false, other("times")),
+        2 => {
+            cursor.skip(2)?;
+            (false, other("times"))
+        }
         3 => (false, text(flags)),
-        4 => (flags & 1 != 0, integers(cursor, size, false)?),
-        5 => (false, other("opaque")),
-        6 => compound(cursor, size, flags & 0xffff, version, depth)?,
+        4 => {
+            let big = flags & 1 != 0;
+            (big, integers(cursor, size, false, big)?)
+        }
+        5 => {
+            cursor.skip((flags & 0xff) as usize)?;
+            (false, other("opaque"))
+        }
+        6 => compound(cursor, size, flags & 0xffff, version, depth, is_lost)?,
         7 if flags & 0x0f == 0 => (false, Kind::Reference),
         7 => (false, other("references to regions or attributes")),
-        8 => enumeration(cursor, size, flags & 0xffff, version, depth)?,
-        9 if flags & 0x0f == 1 => (false, Kind::LongText),
-        9 => (false, Kind::List(Box::new(data_type(cursor, depth + 1)?))),
-        10 => (false, other("arrays")),
+        8 => enumeration(cursor, size, flags & 0xffff, version, depth, is_lost)?,
+        9 if flags & 0x0f == 1 => {
+            // The type of its characters.
+            *is_lost |= data_type(cursor, depth + 1, &mut false).is_err();
+            (false, Kind::LongText)
+        }
+        9 => {
+            let element = data_type(cursor, depth + 1, is_lost)?;
+            (false, Kind::List(Box::new(element)))
+        }
+        10 => array(cursor, size, version, depth, is_lost)?,
         11 => complex(cursor, size, flags, depth)?,
-        class => (
-            false,
-            other(&format!("of class {class}, which is not known")),
-        ),
+        class => {
+            *is_lost = true;
+            let what = format!("of class {class}, which is not known");
+            (false, other(&what))
+        }
     };
     Ok(DataType { size, big, kind })
 }
@@ -169,11 +293,22 @@ fn other(what: &str) -> Kind {
     Kind::Other(what.to_owned())
 }
 
-fn integers(cursor: &mut Cursor<'_>, size: usize, signed: bool) -> Parsed<Kind> {
+fn integers(cursor: &mut Cursor<'_>, size: usize, signed: bool, big: bool) -> Parsed<Kind> {
     let (offset, precision) = (cursor.read_u16_le()?, cursor.read_u16_le()?);
     let whole = offset == 0 && usize::from(precision) == size.saturating_mul(8);
     Ok(match size {
         1 | 2 | 4 | 8 if whole => Kind::Integer { signed },
+        1 | 2 | 4 | 8
+            if precision > 0 && usize::from(offset) + usize::from(precision) <= size * 8 =>
+        {
+            Kind::Narrow(Narrow {
+                size,
+                big,
+                signed,
+                offset: offset.into(),
+                precision: precision.into(),
+            })
+        }
         _ => Kind::Other(format!("integers of {precision} bits in {size} bytes")),
     })
 }
@@ -224,55 +359,119 @@ fn name(cursor: &mut Cursor<'_>, version: u8) -> Parsed<String> {
     Ok(name)
 }
 
-/// Only complex numbers, in the form that h5py and netCDF give them.
+/// Members, or complex numbers in the form that h5py and netCDF give them.
 fn compound(
     cursor: &mut Cursor<'_>,
     size: usize,
-    members: u32,
+    count: u32,
     version: u8,
     depth: u32,
+    is_lost: &mut bool,
 ) -> Parsed<(bool, Kind)> {
-    if members != 2 {
-        return Ok((false, other("compounds")));
+    if size > MAX_COMPOUND {
+        *is_lost = true;
+        let what = format!("compounds of more than {MAX_COMPOUND} bytes");
+        return Ok((false, other(&what)));
     }
-    let mut parts = Vec::new();
-    for _ in 0..members {
+    let mut members = Vec::new();
+    for _ in 0..count {
         let name = name(cursor, version)?;
         let offset = match (version, size) {
-            (..3, _) | (_, 0x100_0000..) => u64::from(cursor.read_u32_le()?),
+            (..3, _) => u64::from(cursor.read_u32_le()?),
             (_, ..0x100) => cursor.read_uvar(1)?,
             (_, ..0x1_0000) => cursor.read_uvar(2)?,
             _ => cursor.read_uvar(3)?,
         };
+        let mut lengths = Vec::new();
         if version == 1 {
             // Dimensions of a member, from before there were array types.
             let rank = cursor.read_u8()?;
-            cursor.skip(27)?;
-            if rank != 0 {
-                return Ok((false, other("compounds")));
+            cursor.skip(11)?;
+            for axis in 0..4 {
+                let length = cursor.read_u32_le()?;
+                if axis < rank {
+                    lengths.push(length);
+                }
             }
         }
-        parts.push((name, offset, data_type(cursor, depth + 1)?));
-    }
-    Ok(match parts.as_slice() {
-        [(r, 0, real), (i, offset, imaginary)]
-            if r == "r"
-                && i == "i"
-                && real == imaginary
-                && real.kind == Kind::Float
-                && matches!(real.size, 4 | 8)
-                && *offset == real.size as u64
-                && size == 2 * real.size =>
-        {
-            (real.big, Kind::Complex)
+        let mut data_type = data_type(cursor, depth + 1, is_lost)?;
+        if !lengths.is_empty() {
+            data_type = array_of(lengths, data_type)?;
         }
-        _ => (false, other("compounds")),
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        if *is_lost {
+            let what = format!("compounds with the member {name:?} of a type that is not known");
+            return Ok((false, other(&what)));
+        }
+        if offset
+            .checked_add(data_type.size)
+            .is_none_or(|end| end > size)
+        {
+            return Err(invalid("a member of a compound lies outside of it"));
+        }
+        members.push(Member {
+            name,
+            offset,
+            data_type,
+        });
+    }
+    if let [r, i] = members.as_slice()
+        && (r.name.as_str(), r.offset) == ("r", 0)
+        && i.name == "i"
+        && r.data_type == i.data_type
+        && r.data_type.kind == Kind::Float
+        && matches!(r.data_type.size, 4 | 8)
+        && i.offset == r.data_type.size
+        && size == 2 * r.data_type.size
+    {
+        return Ok((r.data_type.big, Kind::Complex));
+    }
+    Ok((false, Kind::Compound(members.into())))
+}
+
+/// Elements that are arrays.
+fn array(
+    cursor: &mut Cursor<'_>,
+    size: usize,
+    version: u8,
+    depth: u32,
+    is_lost: &mut bool,
+) -> Parsed<(bool, Kind)> {
+    let rank = cursor.read_u8()?;
+    if version < 3 {
+        cursor.skip(3)?;
+    }
+    let mut lengths = Vec::new();
+    for _ in 0..rank {
+        lengths.push(cursor.read_u32_le()?);
+    }
+    if version < 3 {
+        // The order of the dimensions, which never was another one.
+        cursor.skip(4 * usize::from(rank))?;
+    }
+    let element = data_type(cursor, depth + 1, is_lost)?;
+    let array = array_of(lengths, element)?;
+    match array.size == size {
+        true => Ok((array.big, array.kind)),
+        false => Err(invalid("an array type is not as long as its elements")),
+    }
+}
+
+fn array_of(lengths: Vec<u32>, element: DataType) -> Parsed<DataType> {
+    let mut sizes = lengths.iter();
+    let size = sizes.try_fold(element.size, |all, one| all.checked_mul(*one as usize));
+    let size = size.filter(|size| *size > 0);
+    Ok(DataType {
+        size: size.ok_or_else(|| invalid("an array type has no elements, or too many"))?,
+        big: element.big,
+        kind: Kind::Array(lengths, Box::new(element)),
     })
 }
 
 /// Complex numbers of HDF5 2: the type of the two parts follows.
 fn complex(cursor: &mut Cursor<'_>, size: usize, flags: u32, depth: u32) -> Parsed<(bool, Kind)> {
-    let part = data_type(cursor, depth + 1)?;
+    let mut is_lost = false;
+    let part = data_type(cursor, depth + 1, &mut is_lost)?;
     let rectangular = flags & 0x07 == 1;
     let known = rectangular && part.kind == Kind::Float && matches!(part.size, 4 | 8);
     Ok(match known && size == 2 * part.size {
@@ -287,9 +486,11 @@ fn enumeration(
     count: u32,
     version: u8,
     depth: u32,
+    is_lost: &mut bool,
 ) -> Parsed<(bool, Kind)> {
-    let base = data_type(cursor, depth + 1)?;
+    let base = data_type(cursor, depth + 1, is_lost)?;
     let Kind::Integer { signed } = base.kind else {
+        *is_lost = true;
         return Ok((false, other("enumerations of something else than integers")));
     };
     if base.size != size {

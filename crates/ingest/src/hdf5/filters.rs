@@ -1,14 +1,22 @@
 //! Filter pipelines as codecs of Zarr.
 
 use std::collections::HashMap;
+use std::io::Read;
 
 use bytes::Bytes;
 use hdf5_reader::filters::{self, FILTER_DEFLATE, FILTER_FLETCHER32, FILTER_LZ4, FILTER_SHUFFLE};
 use hdf5_reader::messages::filter_pipeline::FilterDescription;
 use serde_json::{Value, json};
 
+use super::take::Take;
+use super::{lz4, lzf, nbit, scale_offset, szip};
 use crate::Recode;
 
+const SZIP: u16 = 4;
+const NBIT: u16 = 5;
+const SCALE_OFFSET: u16 = 6;
+const BZIP2: u16 = 307;
+const LZF: u16 = 32000;
 const BLOSC: u16 = 32001;
 const ZSTD: u16 = 32015;
 /// The level at which chunks are encoded anew.
@@ -62,10 +70,21 @@ impl Pipeline {
                     pipeline.add("zstd", json!({ "level": level, "checksum": false }));
                 }
                 BLOSC => pipeline.add("blosc", blosc(filter)?),
+                BZIP2 => {
+                    let level = parameter(0).unwrap_or(9).clamp(1, 9);
+                    pipeline.add("numcodecs.bz2", json!({ "level": level }));
+                }
                 FILTER_LZ4 => {
                     recoded.get_or_insert_with(|| {
                         "no codec of Zarr reads the framing of LZ4 in HDF5".to_owned()
                     });
+                }
+                NBIT if nbit::is_full(&filter.client_data) => continue,
+                SZIP | NBIT | SCALE_OFFSET | LZF => {
+                    if filter.id == SZIP {
+                        szip::check(&filter.client_data)?;
+                    }
+                    recoded.get_or_insert_with(|| format!("no codec of Zarr undoes {name}"));
                 }
                 _ => return Err(format!("{name} has no codec in Zarr")),
             }
@@ -140,11 +159,11 @@ fn named(filter: &FilterDescription) -> String {
         1 => "deflate",
         2 => "shuffle",
         3 => "fletcher32",
-        4 => "szip",
-        5 => "nbit",
-        6 => "scaleoffset",
-        307 => "bzip2",
-        32000 => "lzf",
+        SZIP => "szip",
+        NBIT => "nbit",
+        SCALE_OFFSET => "scaleoffset",
+        BZIP2 => "bzip2",
+        LZF => "lzf",
         BLOSC => "blosc",
         FILTER_LZ4 => "lz4",
         32008 => "bitshuffle",
@@ -178,8 +197,14 @@ fn unknown(pipeline: &[FilterDescription]) -> Option<&FilterDescription> {
         FILTER_FLETCHER32,
         ZSTD,
         FILTER_LZ4,
+        SZIP,
+        NBIT,
+        SCALE_OFFSET,
+        BZIP2,
+        LZF,
     ];
-    pipeline.iter().find(|filter| !known.contains(&filter.id))
+    let is_known = |id: u16| known.contains(&id) || (id == BLOSC && cfg!(feature = "all-codecs"));
+    pipeline.iter().find(|filter| !is_known(filter.id))
 }
 
 /// Chunks that are decoded and encoded anew.
@@ -187,6 +212,8 @@ pub(super) struct Anew {
     pub(super) filters: Vec<FilterDescription>,
     /// The filters that were left out for single chunks, as [`decoded`] has them.
     pub(super) left_out: HashMap<Vec<u32>, u32>,
+    /// What the array takes of the elements, if not all as they are.
+    pub(super) take: Option<Take>,
 }
 
 impl Anew {
@@ -194,7 +221,15 @@ impl Anew {
     pub(super) fn into_recode(self) -> Recode {
         Recode::new(move |index, chunk, expected| {
             let left_out = self.left_out.get(index).copied().unwrap_or(0);
-            let bytes = decoded(chunk, &self.filters, left_out, expected.chunk_bytes)?;
+            let stored = match self.take {
+                Some(take) => (expected.chunk_bytes / take.size.max(1)).saturating_mul(take.of),
+                None => expected.chunk_bytes,
+            };
+            let bytes = decoded(chunk, &self.filters, left_out, stored)?;
+            let bytes = match self.take {
+                Some(take) if bytes.len() == stored => take.of(&bytes),
+                _ => bytes,
+            };
             if bytes.len() != expected.chunk_bytes {
                 let (found, wanted) = (bytes.len(), expected.chunk_bytes);
                 return Err(format!("it decodes to {found} bytes instead of {wanted}"));
@@ -229,10 +264,49 @@ pub(super) fn decoded(
             }
             ZSTD => zstd::bulk::decompress(&bytes, most)
                 .map_err(|error| format!("Zstandard: {error}"))?,
-            FILTER_LZ4 => super::lz4::decoded(&bytes, most)?,
+            FILTER_LZ4 => lz4::decoded(&bytes, most)?,
+            LZF => lzf::decoded(&bytes, most)?,
+            SZIP => szip::decoded(&bytes, &filter.client_data, most)?,
+            NBIT => nbit::decoded(&bytes, &filter.client_data, most)?,
+            SCALE_OFFSET => scale_offset::decoded(&bytes, &filter.client_data, most)?,
+            BZIP2 => {
+                let mut plain = Vec::new();
+                let reader = bzip2::read::BzDecoder::new(&bytes[..]);
+                let length = reader.take(most as u64 + 1).read_to_end(&mut plain);
+                match length.map_err(|error| format!("bzip2: {error}"))? <= most {
+                    true => plain,
+                    false => return Err(format!("bzip2: a chunk of {most} bytes has more")),
+                }
+            }
+            #[cfg(feature = "all-codecs")]
+            BLOSC => unblosced(&bytes, most)?,
             _ => return Err(format!("{} is not decoded here", named(filter))),
         };
         bytes = decoded;
     }
     Ok(bytes)
+}
+
+/// Decodes a chunk of Blosc, which says itself how and how long it is.
+#[cfg(feature = "all-codecs")]
+fn unblosced(chunk: &[u8], most: usize) -> Result<Vec<u8>, String> {
+    let length = chunk.get(4..).and_then(|it| it.first_chunk::<4>());
+    let length = length.map(|it| u32::from_le_bytes(*it) as usize);
+    let length = length
+        .filter(|it| *it <= most)
+        .ok_or("Blosc: the chunk is cut short or too long")?;
+    if length == 0 {
+        return Ok(Vec::new());
+    }
+    let configuration = json!({
+        "cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "typesize": 1, "blocksize": 0,
+    });
+    let codecs = json!([{ "name": "bytes" }, { "name": "blosc", "configuration": configuration }]);
+    let fill = Value::from(0);
+    let codec =
+        icefield_zarr_store::ChunkCodec::of(&codecs, &"uint8".into(), &fill, &[length as u64])?;
+    match codec.decode(chunk)? {
+        icefield_zarr_store::Elements::Fixed(bytes) => Ok(bytes),
+        icefield_zarr_store::Elements::Variable(_) => Err("Blosc: texts".to_owned()),
+    }
 }

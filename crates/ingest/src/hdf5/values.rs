@@ -100,8 +100,13 @@ pub(super) fn value(
             heaps.hold(text.len())?;
             json!(shown(&text))
         }
+        Kind::Narrow(narrow) => {
+            let mut bytes = bytes.to_vec();
+            narrow.widen(&mut bytes);
+            integer(&bytes, data_type.big, narrow.signed)
+        }
         Kind::List(element) => return list(element, bytes, heaps),
-        Kind::Reference | Kind::Other(_) => return Ok(None),
+        Kind::Compound(_) | Kind::Array(..) | Kind::Reference | Kind::Other(_) => return Ok(None),
     }))
 }
 
@@ -130,7 +135,11 @@ pub(super) fn fill_value(
     bytes: Option<&[u8]>,
     heaps: &GlobalHeaps<'_>,
 ) -> Parsed<Value> {
-    let zeros = vec![0; data_type.size.min(16)];
+    let zeros = match &data_type.kind {
+        // Bounded where the type is read.
+        Kind::Compound(_) => vec![0; data_type.size],
+        _ => vec![0; data_type.size.min(16)],
+    };
     let bytes = match bytes {
         Some(bytes) if bytes.len() == data_type.size => bytes,
         Some(_) => return Err(invalid("the fill value is not as long as an element")),
@@ -141,6 +150,7 @@ pub(super) fn fill_value(
         Kind::Text(padding) if data_type.size == 1 => {
             Ok(json!(STANDARD.encode(trimmed(bytes, padding))))
         }
+        Kind::Compound(_) => Ok(json!(STANDARD.encode(bytes))),
         _ => Ok(value(data_type, bytes, heaps)?.unwrap_or(Value::Null)),
     }
 }
@@ -185,7 +195,7 @@ pub(super) fn masked_value(
             let parts = floats(data_type, bytes)?;
             Ok(Some(parts.into_iter().map(encoded).collect()))
         }
-        (Kind::Integer { .. } | Kind::Enum { .. } | Kind::Bool, _) => {
+        (Kind::Integer { .. } | Kind::Narrow(_) | Kind::Enum { .. } | Kind::Bool, _) => {
             let value = value(data_type, bytes, heaps)?;
             Ok(value.filter(|value| value.is_number() || value.is_boolean()))
         }

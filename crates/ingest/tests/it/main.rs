@@ -10,10 +10,10 @@ mod combine;
 mod common;
 #[cfg(unix)]
 mod directory;
-#[cfg(unix)]
-mod encodings;
 #[cfg(all(feature = "dmrpp", feature = "hdf5", feature = "codecs"))]
 mod dmrpp;
+#[cfg(unix)]
+mod encodings;
 mod export;
 #[cfg(feature = "hdf5")]
 mod hdf5;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use icefield::ingest::{
-    Attributes, DifferingAttribute, Encoding, Gap, Import, ImportError, ImportPlan, ImportReport,
-    Lacking, Missing, Order, Overlap, Selection, Source, Unsupported,
+    ArchiveOptions, Attributes, DifferingAttribute, Encoding, Gap, Import, ImportError, ImportPlan,
+    ImportReport, Lacking, Missing, Order, Overlap, Selection, Source, Unsupported,
 };
 use icefield::{
     CommitOutcome, Interrupt, NodePath, Purpose, Schemes, SourceLocation, VirtualAccess,
@@ -26,7 +26,7 @@ const OPENED_AT_ONCE: usize = 8;
 
 /// Imports sources (paths or URLs) in one commit. `what` is a JSON object: `branch`, `group`, `message`, `variables`, `drop`
 /// (paths), `rename` (names by paths), `skip_unsupported`, `virtual`, `copy` (paths of arrays that are copied all the same), `append`,
-/// `concat` (dimensions), `unordered`, `order`, `overlap`, `time_units`, `repack`, `unpack`, `missing`, `attributes`, `chunks`, `shards`, `codec`, `legacy_endian`, and `plan`, with which nothing is written. Returns a JSON object: the fields
+/// `concat` (dimensions), `unordered`, `order`, `overlap`, `time_units`, `repack`, `unpack`, `missing`, `attributes`, `chunks`, `shards`, `codec`, `legacy_endian`, `split_compound`, and `plan`, with which nothing is written. Returns a JSON object: the fields
 /// of `ImportPlan` or `ImportReport` in the module `icefield`.
 #[pyfunction]
 #[pyo3(signature = (repository, sources, what, progress=None))]
@@ -92,8 +92,12 @@ pub(super) async fn opened(
         Some(true) => Purpose::Refer,
         _ => Purpose::Copy,
     };
+    let archives = ArchiveOptions {
+        split_compound: what["split_compound"].as_bool() == Some(true),
+        ..ArchiveOptions::default()
+    };
     let schemes = Schemes::standard();
-    let all = schemes.sources();
+    let all = schemes.sources().archive_options(archives);
     // Collected first: a closure that borrows makes the whole future not `Send`.
     let opened: Vec<_> = sources
         .iter()

@@ -54,6 +54,7 @@ class Exchange(Handle):
         `variables` leaves just these arrays (or all below these groups) with the coordinates, bounds and grid mappings that they
         name, `drop` leaves nodes out, and `rename` gives nodes other names, and dimensions those of their coordinates.
         `skip_unsupported` leaves out what Zarr has no words for; `ImportReport.omitted` names each such node.
+        `split_compound` makes a group of an HDF5 array of compounds, with an array of each member.
 
         With `virtual`, chunks stay where they are and are referred to, but those of the arrays in `copy`; readers then
         authorize the prefixes that `ImportReport.containers` lists. `concat` puts several sources behind one another along

@@ -62,6 +62,8 @@ class ImportOptions(_Layout, total=False):
     """New names by paths."""
     skip_unsupported: bool
     """Leave out, and name, the nodes that cannot be imported."""
+    split_compound: bool
+    """Make a group of an HDF5 array of compounds, with an array of each member."""
     concat: str | None
     """The dimension along which sources lie behind one another."""
     append: str | None
@@ -97,6 +99,7 @@ def import_document(options: ImportOptions, names: list[str]) -> dict[str, Any]:
         "drop": texts(options.get("drop", ()), "drop"),
         "rename": _names(options.get("rename")),
         "skip_unsupported": truth(options.get("skip_unsupported", False), "skip_unsupported"),
+        "split_compound": truth(options.get("split_compound", False), "split_compound"),
         "virtual": truth(options.get("virtual", False), "virtual"),
         "copy": texts(options.get("copy", ()), "copy"),
         "append": _optional(options.get("append"), "append"),
