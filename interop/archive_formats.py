@@ -3,6 +3,7 @@
 import h5py
 import hdf5plugin
 import numpy as np
+import rasterio
 import virtualizarr
 import virtualizarr.parsers
 import xarray
@@ -11,6 +12,8 @@ from obspec_utils.registry import ObjectStoreRegistry
 from obstore.store import LocalStore
 
 import archive_dmrpp
+import archive_tiff
+from archive_check import same
 from archive_lib import (
     arrays_of_netcdf,
     assert_arrays,
@@ -86,6 +89,88 @@ def dmrpp_outside_of_its_grant(work):
     arrays = arrays_as_stored(path)
     del arrays["f8"]
     assert_arrays(store_of(repository), arrays)
+
+
+@case
+def tiff_of_every_kind(work):
+    """Each by copy and, where codecs say what GDAL did, by reference: rasterio reads the same, and where its pixels are."""
+    made = archive_tiff.files(folder_of(work))
+    assert len(made) >= 40, len(made)
+    assert sum(plain for _, plain in made.values()) >= 20
+    copies, references = new_repository(work, "copies"), new_repository(work, "references")
+    for name, (path, plain) in made.items():
+        icefield("import", path, copies, "--group", name)
+        if plain:
+            icefield("import", path, references, "--group", name, "--virtual")
+        else:
+            refused(references, [path, references, "--group", name, "--virtual"], "band_data")
+    for repository in [copies, references]:
+        groups = dict(zarr.open_group(store_of(repository), mode="r").groups())
+        assert set(groups) == {name for name, (_, plain) in made.items() if plain or repository == copies}
+        for name, group in groups.items():
+            path = made[name][0]
+            same(archive_tiff.read(path), group["band_data"][...], f"{repository.name} {name}")
+            with rasterio.open(path) as file:
+                rows, columns = np.arange(file.height), np.arange(file.width)
+                np.testing.assert_allclose(group["x"][...], (file.transform * (columns + 0.5, 0.5))[0], rtol=1e-13)
+                np.testing.assert_allclose(group["y"][...], (file.transform * (0.5, rows + 0.5))[1], rtol=1e-13)
+                assert group["spatial_ref"].attrs["spatial_ref"] == file.crs.to_string(), name
+                gdal = [float(one) for one in group["spatial_ref"].attrs["GeoTransform"].split()]
+                np.testing.assert_allclose(gdal, file.transform.to_gdal())
+
+
+@case
+def cloud_optimised_tiff(work):
+    for compress in ["deflate", "zstd", "lzw"]:
+        inner = work / compress
+        inner.mkdir()
+        path = archive_tiff.write_cog(folder_of(inner) / "cog.tif", compress, bigtiff="YES")
+        ways = [["--virtual"], []] if compress != "lzw" else [[]]
+        for number, way in enumerate(ways):
+            repository = new_repository(inner, f"r{number}")
+            icefield("import", path, repository, *way)
+            store = store_of(repository)
+            for level, group in [(None, ""), (0, "overviews/1"), (1, "overviews/2")]:
+                options = {} if level is None else {"overview_level": level}
+                with rasterio.open(path, **options) as file, xarray.open_zarr(store, group=group, consolidated=False) as found:
+                    stored = zarr.open_array(store, path=f"{group}/band_data".strip("/"), mode="r")
+                    same(file.read(), stored[...], f"{compress} {group}")
+                    # Decoded by CF.
+                    values = np.where(file.read() == -120, np.nan, file.read() * 0.5 + 10)
+                    np.testing.assert_allclose(found.band_data.values, values, rtol=1e-6)
+                    np.testing.assert_allclose(found.x.values, (file.transform * (np.arange(file.width) + 0.5, 0.5))[0], rtol=1e-9)
+                    assert found.band_data.units == "K" and found.band.values.tolist() == [1, 2]
+        one = new_repository(inner, "one")
+        icefield("import", path, one, "--overviews", "2")
+        with rasterio.open(path, overview_level=1) as file:
+            same(file.read(), zarr.open_array(store_of(one), path="band_data", mode="r")[...], "overview 2")
+        refused(one, [path, one, "--group", "x", "--overviews", "9"], "cog.tif", "overview")
+
+
+@case
+def tiff_of_jpeg(work):
+    """Decoders round in their own ways."""
+    for name, (path, most) in archive_tiff.jpeg(folder_of(work)).items():
+        repository = new_repository(work, name)
+        icefield("import", path, repository)
+        found = zarr.open_array(store_of(repository), path="band_data", mode="r")[...].astype(int)
+        difference = np.abs(found - archive_tiff.read(path).astype(int))
+        assert difference.max() <= most and difference.mean() < 1, (name, difference.max(), difference.mean())
+
+
+@case
+def tiff_that_is_not_decoded(work):
+    folder = folder_of(work)
+    for compress, word in [("lerc", "LERC"), ("webp", "WebP"), ("lzma", "LZMA")]:
+        path = archive_tiff.write(folder / f"{compress}.tif", bands=3, interleave="pixel", compress=compress)
+        repository = new_repository(work, compress)
+        refused(repository, [path, repository], f"{compress}.tif", word)
+        icefield("import", path, repository, "--skip-unsupported")
+    whole = archive_tiff.write(folder / "whole.tif", compress="lzw").read_bytes()
+    repository = new_repository(work, "cut")
+    for length in [len(whole) - 1, len(whole) // 2, 20, 6]:
+        (folder / "cut.tif").write_bytes(whole[:length])
+        refused(repository, [folder / "cut.tif", repository], "cut.tif")
 
 
 @case

@@ -57,7 +57,7 @@ Exit codes: 0 done, 1 failure, 2 wrong usage, 3 conflict (somebody was first, or
 Environment: ICEFIELD_LOG is a filter of log events such as `debug` or `icefield_core=trace`; NO_COLOR is honoured.";
 
 const SOURCES: &str = "\
-SOURCE is a Zarr directory (format 2 or 3; NCZarr of every generation), or a file of HDF5, NetCDF-4, NetCDF-3, DMR++ or
+SOURCE is a Zarr directory (format 2 or 3; NCZarr of every generation), or a file of HDF5, NetCDF-4, NetCDF-3, TIFF, DMR++ or
 kerchunk's references, as a path or a URL. References may name files below the folder of their own file, and below what --grant says.
 
 The URLs of netCDF-C are understood, such as file:///data/sea.zarr#mode=nczarr,file; with #mode=zarr, what NCZarr recorded

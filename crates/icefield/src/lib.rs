@@ -41,7 +41,7 @@
 //!
 //! # Features
 //! `local` (default): paths and `file:` URLs. `memory` (default): the location `memory:`. `ingest` (default): import and
-//! export; with `hdf5`, of HDF5 and NetCDF-4, with `dmrpp` of DMR++ documents, too. `alpha` (default): import of repositories of the alpha generation. `s3`, `gcs`, `azure`, `http`: `s3:`, `gs:`, `az:`, and `https:` URLs. `rolling`: windows that move
+//! export; with `hdf5`, of HDF5 and NetCDF-4, with `geotiff` and `dmrpp` of TIFF and of DMR++, too. `alpha` (default): import of repositories of the alpha generation. `s3`, `gcs`, `azure`, `http`: `s3:`, `gs:`, `az:`, and `https:` URLs. `rolling`: windows that move
 //! along a dimension. `zarrs`: the storage traits of the crate
 //! `zarrs`.
 

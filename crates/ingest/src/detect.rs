@@ -22,6 +22,8 @@ pub enum Kind {
     Zip,
     /// XML, which DMR++ is.
     Dmrpp,
+    /// TIFF, and with it GeoTIFF.
+    Tiff,
 }
 
 /// Where an HDF5 file may begin: at zero, or behind a block of the user's, of 512 bytes or twice as many, and so on.
@@ -42,6 +44,12 @@ impl Kind {
         }
         if first.starts_with(b"PK\x03\x04") || first.starts_with(b"PK\x05\x06") {
             return Ok(Some(Self::Zip));
+        }
+        if matches!(
+            &first[..],
+            [b'I', b'I', 42 | 43, 0, ..] | [b'M', b'M', 0, 42 | 43, ..]
+        ) {
+            return Ok(Some(Self::Tiff));
         }
         let text = first.iter().find(|byte| !byte.is_ascii_whitespace());
         if text == Some(&b'{') {
@@ -80,6 +88,20 @@ pub struct ArchiveOptions {
     pub lists_unsupported: bool,
     /// Whether a compound of HDF5 becomes a group, with an array of each member.
     pub split_compound: bool,
+    /// Which overviews of a TIFF file are read.
+    pub overviews: Overviews,
+}
+
+/// Which of the smaller copies of an image are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overviews {
+    /// All, in groups below the image.
+    #[default]
+    All,
+    /// None.
+    None,
+    /// One in the place of the image, from 1, the largest; 0 is the image itself.
+    Level(u32),
 }
 
 impl From<ReadOptions> for ArchiveOptions {
@@ -120,16 +142,19 @@ pub async fn read_archive_with(
         Some(Kind::Dmrpp) => crate::read_dmrpp(file, files, options).await,
         #[cfg(not(feature = "dmrpp"))]
         Some(Kind::Dmrpp) => Err(built_without(&file, "XML", "dmrpp")),
+        #[cfg(feature = "geotiff")]
+        Some(Kind::Tiff) => crate::read_geotiff(file, options).await,
+        #[cfg(not(feature = "geotiff"))]
+        Some(Kind::Tiff) => Err(built_without(&file, "TIFF", "geotiff")),
         None => {
-            let problem =
-                "it begins like none of HDF5, NetCDF-4, NetCDF-3, zip, kerchunk's JSON and DMR++";
+            let problem = "it begins like none of HDF5, NetCDF-4, NetCDF-3, zip, kerchunk's JSON, DMR++ and TIFF";
             Err(SourceError::damaged(file.url(), problem))
         }
     }
 }
 
 /// The error of a file that another build of this program reads.
-#[cfg(not(all(feature = "dmrpp", feature = "hdf5")))]
+#[cfg(not(all(feature = "dmrpp", feature = "geotiff", feature = "hdf5")))]
 fn built_without(file: &ArchiveFile, kind: &str, feature: &str) -> SourceError {
     let problem =
         format!("it is {kind}, and this program was built without the feature `{feature}`");

@@ -51,6 +51,8 @@ mod document;
 mod error;
 mod export;
 mod format2;
+#[cfg(feature = "geotiff")]
+mod geotiff;
 #[cfg(feature = "hdf5")]
 mod hdf5;
 mod ignored;
@@ -81,7 +83,7 @@ pub use archive::{
 };
 pub use cf::TimeError;
 pub use chunk_layout::{ChunkLayout, ChunkLength, Compression, LayoutError, Shards};
-pub use detect::{ArchiveOptions, Kind, read_archive, read_archive_with};
+pub use detect::{ArchiveOptions, Kind, Overviews, read_archive, read_archive_with};
 #[cfg(unix)]
 pub use directory::ZarrDirectory;
 #[cfg(feature = "dmrpp")]
@@ -92,6 +94,8 @@ pub use export::{
     Destination, Dialect, Export, ExportNode, ExportReport, NcZarr, OffsetZarrV2, Spelling, ZarrV2,
     ZarrV3, export_key,
 };
+#[cfg(feature = "geotiff")]
+pub use geotiff::read_geotiff;
 #[cfg(feature = "hdf5")]
 pub use hdf5::{Hdf5Options, read_hdf5};
 pub use icefield_nczarr as nczarr;

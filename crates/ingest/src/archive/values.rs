@@ -25,7 +25,7 @@ pub(crate) fn number(value: f64) -> Value {
 }
 
 /// Reads a whole number of so many bits, up to 64, which may be written with a fraction of zero; `None` if it is none of them.
-#[cfg(feature = "dmrpp")]
+#[cfg(any(feature = "dmrpp", feature = "geotiff"))]
 pub(crate) fn whole_number(text: &str, is_signed: bool, bits: u32) -> Option<Value> {
     // Beyond this a float has no whole numbers of its own.
     const EXACT: f64 = 9_007_199_254_740_992.0;

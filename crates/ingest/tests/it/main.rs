@@ -15,6 +15,8 @@ mod dmrpp;
 #[cfg(unix)]
 mod encodings;
 mod export;
+#[cfg(all(feature = "geotiff", feature = "codecs"))]
+mod geotiff;
 #[cfg(feature = "hdf5")]
 mod hdf5;
 mod import;

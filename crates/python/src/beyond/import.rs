@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::{StreamExt, stream};
 use icefield::ingest::{
     ArchiveOptions, Attributes, DifferingAttribute, Encoding, Gap, Import, ImportError, ImportPlan,
-    ImportReport, Lacking, Missing, Order, Overlap, Selection, Source, Unsupported,
+    ImportReport, Lacking, Missing, Order, Overlap, Overviews, Selection, Source, Unsupported,
 };
 use icefield::{
     CommitOutcome, Interrupt, NodePath, Purpose, Schemes, SourceLocation, VirtualAccess,
@@ -26,7 +26,7 @@ const OPENED_AT_ONCE: usize = 8;
 
 /// Imports sources (paths or URLs) in one commit. `what` is a JSON object: `branch`, `group`, `message`, `variables`, `drop`
 /// (paths), `rename` (names by paths), `skip_unsupported`, `virtual`, `copy` (paths of arrays that are copied all the same), `append`,
-/// `concat` (dimensions), `unordered`, `order`, `overlap`, `time_units`, `repack`, `unpack`, `missing`, `attributes`, `chunks`, `shards`, `codec`, `legacy_endian`, `split_compound`, and `plan`, with which nothing is written. Returns a JSON object: the fields
+/// `concat` (dimensions), `unordered`, `order`, `overlap`, `time_units`, `repack`, `unpack`, `missing`, `attributes`, `chunks`, `shards`, `codec`, `legacy_endian`, `split_compound`, `overviews` (`all`, `none` or a number), and `plan`, with which nothing is written. Returns a JSON object: the fields
 /// of `ImportPlan` or `ImportReport` in the module `icefield`.
 #[pyfunction]
 #[pyo3(signature = (repository, sources, what, progress=None))]
@@ -94,6 +94,7 @@ pub(super) async fn opened(
     };
     let archives = ArchiveOptions {
         split_compound: what["split_compound"].as_bool() == Some(true),
+        overviews: overviews(&what["overviews"])?,
         ..ArchiveOptions::default()
     };
     let schemes = Schemes::standard();
@@ -295,6 +296,21 @@ fn selection(what: &Value) -> Result<Selection, Failure> {
         selection = selection.rename(path, name.as_str().unwrap_or_default());
     }
     Ok(selection)
+}
+
+/// Reads which overviews are wanted: `all`, `none` or the number of one.
+fn overviews(what: &Value) -> Result<Overviews, Failure> {
+    match (what.as_str(), what.as_u64().map(u32::try_from)) {
+        (Some("all"), _) => Ok(Overviews::All),
+        (None, None) if what.is_null() => Ok(Overviews::All),
+        (Some("none"), _) => Ok(Overviews::None),
+        (_, Some(Ok(level))) => Ok(Overviews::Level(level)),
+        _ => {
+            let problem =
+                format!("`overviews` is {what}: it can be \"all\", \"none\" or a number from 0");
+            Err(Failure::new("invalid-argument", problem))
+        }
+    }
 }
 
 /// Returns what is chosen of some words; the first if nothing is said.

@@ -385,6 +385,7 @@ async def test_both_awaited(tmp_path: Path, repo: ic.Repository) -> None:
         ({"sources": "x", "rename": {"a": 1}}, "rename"),
         ({"sources": "x", "skip_unsupported": 1}, "skip_unsupported"),
         ({"sources": "x", "split_compound": 1}, "split_compound"),
+        ({"sources": "x", "overviews": True}, "overviews"),
         ({"sources": "x", "overlap": None}, "overlap"),
         ({"sources": "x", "time_units": 1}, "time_units"),
         ({"sources": "x", "plan": "no"}, "plan"),

@@ -49,12 +49,14 @@ class Exchange(Handle):
     def import_files(
         self, sources: Sources, *, plan: bool = False, **options: Unpack[ImportOptions]
     ) -> ImportPlan | ImportReport:
-        """Imports Zarr hierarchies (v2, v3, NCZarr; directories, zip files, URLs), NetCDF, HDF5, DMR++ and kerchunk references.
+        """Imports Zarr hierarchies (v2, v3, NCZarr; directories, zip files, URLs), NetCDF, HDF5, GeoTIFF, DMR++ and kerchunk
+        references.
 
         `variables` leaves just these arrays (or all below these groups) with the coordinates, bounds and grid mappings that they
         name, `drop` leaves nodes out, and `rename` gives nodes other names, and dimensions those of their coordinates.
         `skip_unsupported` leaves out what Zarr has no words for; `ImportReport.omitted` names each such node.
-        `split_compound` makes a group of an HDF5 array of compounds, with an array of each member.
+        `split_compound` makes a group of an HDF5 array of compounds, with an array of each member. Of a TIFF file,
+        `overviews` become groups; `"none"` leaves them out, and a number takes that one in the place of the image.
 
         With `virtual`, chunks stay where they are and are referred to, but those of the arrays in `copy`; readers then
         authorize the prefixes that `ImportReport.containers` lists. `concat` puts several sources behind one another along

@@ -64,6 +64,8 @@ class ImportOptions(_Layout, total=False):
     """Leave out, and name, the nodes that cannot be imported."""
     split_compound: bool
     """Make a group of an HDF5 array of compounds, with an array of each member."""
+    overviews: Literal["all", "none"] | int
+    """Overviews of a TIFF file: in groups below the image, left out, or the one of this number in the place of the image."""
     concat: str | None
     """The dimension along which sources lie behind one another."""
     append: str | None
@@ -100,6 +102,7 @@ def import_document(options: ImportOptions, names: list[str]) -> dict[str, Any]:
         "rename": _names(options.get("rename")),
         "skip_unsupported": truth(options.get("skip_unsupported", False), "skip_unsupported"),
         "split_compound": truth(options.get("split_compound", False), "split_compound"),
+        "overviews": _overviews(options.get("overviews", "all")),
         "virtual": truth(options.get("virtual", False), "virtual"),
         "copy": texts(options.get("copy", ()), "copy"),
         "append": _optional(options.get("append"), "append"),
@@ -113,6 +116,15 @@ def import_document(options: ImportOptions, names: list[str]) -> dict[str, Any]:
         "missing": text(options.get("missing", "refuse"), "missing"),
         "attributes": _optional(options.get("attributes"), "attributes"),
     }
+
+
+def _overviews(given: object) -> str | int:
+    """A word, or the number of an overview."""
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, int) or isinstance(given, bool):
+        raise TypeError(f"`overviews` must be a word or a number, not {type(given).__name__}")
+    return given
 
 
 def rechunk_document(options: RechunkOptions, path: str) -> dict[str, Any]:
