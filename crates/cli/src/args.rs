@@ -57,8 +57,9 @@ Exit codes: 0 done, 1 failure, 2 wrong usage, 3 conflict (somebody was first, or
 Environment: ICEFIELD_LOG is a filter of log events such as `debug` or `icefield_core=trace`; NO_COLOR is honoured.";
 
 const SOURCES: &str = "\
-SOURCE is a Zarr directory (format 2 or 3; NCZarr of every generation), or a file of HDF5, NetCDF-4, NetCDF-3, TIFF, DMR++ or
-kerchunk's references, as a path or a URL. References may name files below the folder of their own file, and below what --grant says.
+SOURCE is a Zarr directory (format 2 or 3; NCZarr of every generation), or a file of HDF5, NetCDF-4, NetCDF-3, GRIB (edition 2),
+TIFF, DMR++ or kerchunk's references, as a path or a URL. References may name files below the folder of their own file, and
+below what --grant says.
 
 The URLs of netCDF-C are understood, such as file:///data/sea.zarr#mode=nczarr,file; with #mode=zarr, what NCZarr recorded
 is not looked at.
@@ -316,8 +317,9 @@ pub(crate) struct Import {
     /// The order of the sources, if it is not the one in which they are given.
     #[arg(long, value_enum, requires = "Behind", value_name = "ORDER")]
     pub(crate) order: Option<SourceOrder>,
-    /// What becomes of elements whose coordinate lies within another source, or within what is there.
-    #[arg(long, value_enum, requires = "Behind", value_name = "WHAT")]
+    /// What becomes of elements whose coordinate lies within another source, or within what is there; and of GRIB messages for one
+    /// place of a file.
+    #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) overlap: Option<Overlapping>,
     /// Units of the time along that dimension, as `seconds since 2000-01-01`; without, those of the first source.
     #[arg(long, value_name = "UNITS", requires = "Behind")]

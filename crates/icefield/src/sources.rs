@@ -8,7 +8,7 @@ use icefield_core::{VirtualAccess, VirtualLocation};
 use icefield_format::location_of;
 use icefield_ingest::nczarr::ReadOptions;
 use icefield_ingest::{
-    ArchiveFile, ArchiveOptions, ArchiveSource, Source, SourceError, is_kerchunk_parquet,
+    ArchiveFile, ArchiveOptions, ArchiveSource, Overlap, Source, SourceError, is_kerchunk_parquet,
     read_archive_with, read_kerchunk_parquet, read_zarr,
 };
 use icefield_storage::{Key, Prefix, Storage, StorageError};
@@ -87,6 +87,13 @@ impl Sources<'_> {
         self
     }
 
+    /// Sets which of two messages is kept that a GRIB file has for one place.
+    #[must_use]
+    pub fn duplicates(mut self, duplicates: Overlap) -> Self {
+        self.archives.duplicates = duplicates;
+        self
+    }
+
     fn reading(&self, purpose: Purpose, format_2: ReadOptions) -> ArchiveOptions {
         ArchiveOptions {
             is_copied: purpose == Purpose::Copy,
@@ -97,7 +104,7 @@ impl Sources<'_> {
     }
 
     /// Opens what can be imported at a location: a Zarr hierarchy of format 2 or 3, a zip file with one in it, or
-    /// a file of HDF5, NetCDF-4, NetCDF-3, DMR++ or kerchunk's references, in JSON or in a directory of Parquet files. Those may name other files: below
+    /// a file of HDF5, NetCDF-4, NetCDF-3, GRIB, TIFF, DMR++ or kerchunk's references, in JSON or in a directory of Parquet files. Those may name other files: below
     /// the folder they lie in, and below what `access` grants.
     ///
     /// # Errors

@@ -44,6 +44,9 @@ pub struct Archive {
     pub warnings: Vec<String>,
     /// Nodes that Zarr has no words for, if the reader was told to list them; otherwise the first one is an error.
     pub unsupported: Vec<Unsupported>,
+    /// Whether the file may have several chunks for one place, of which [`ArchiveOptions::duplicates`](crate::ArchiveOptions)
+    /// says the one that is kept.
+    pub may_repeat: bool,
 }
 
 /// A group or an array.
@@ -112,13 +115,16 @@ pub enum ArchiveChunks {
 pub struct Recode(Arc<RecodeChunk>);
 
 /// Takes the coordinates of a chunk, the bytes that the file has for it, and what it is when it is decoded.
-type RecodeChunk = dyn Fn(&[u32], &[u8], &Expected) -> Result<Bytes, String> + Send + Sync;
+type RecodeChunk = dyn Fn(&[u32], &[u8], &Expected) -> Result<Bytes, RecodeError> + Send + Sync;
+
+/// Why a chunk cannot be made: a [`SourceError`](crate::SourceError), or what is wrong with the bytes of the array.
+pub type RecodeError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Recode {
     /// Wraps a function of the coordinates of a chunk, the bytes that the file has for it, and what they are when they are
     /// decoded.
     pub fn new(
-        recode: impl Fn(&[u32], &[u8], &Expected) -> Result<Bytes, String> + Send + Sync + 'static,
+        recode: impl Fn(&[u32], &[u8], &Expected) -> Result<Bytes, RecodeError> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(recode))
     }
@@ -127,7 +133,12 @@ impl Recode {
     ///
     /// # Errors
     /// What is wrong with its bytes.
-    pub fn chunk(&self, index: &[u32], bytes: &[u8], expected: &Expected) -> Result<Bytes, String> {
+    pub fn chunk(
+        &self,
+        index: &[u32],
+        bytes: &[u8],
+        expected: &Expected,
+    ) -> Result<Bytes, RecodeError> {
         (self.0)(index, bytes, expected)
     }
 }

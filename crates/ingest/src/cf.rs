@@ -14,6 +14,8 @@ mod conversion;
 mod units;
 
 pub(crate) use calendar::Calendar;
+#[cfg(feature = "grib")]
+pub(crate) use calendar::Date;
 pub(crate) use conversion::{Conversion, Number, NumberType, moment};
 pub(crate) use units::{TimeUnits, is_time};
 

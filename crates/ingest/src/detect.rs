@@ -6,7 +6,7 @@ use icefield_nczarr::ReadOptions;
 
 use crate::archive::{Archive, ArchiveFile};
 use crate::kerchunk::read_kerchunk_with;
-use crate::{OpenUrl, SourceError, read_netcdf3, read_zip};
+use crate::{OpenUrl, Overlap, SourceError, read_netcdf3, read_zip};
 
 /// Kinds of archive files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,10 +24,15 @@ pub enum Kind {
     Dmrpp,
     /// TIFF, and with it GeoTIFF.
     Tiff,
+    /// GRIB, of any edition.
+    Grib,
 }
 
 /// Where an HDF5 file may begin: at zero, or behind a block of the user's, of 512 bytes or twice as many, and so on.
 const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
+
+/// How a message of GRIB begins.
+const GRIB: &[u8] = b"GRIB";
 
 impl Kind {
     /// Looks at the beginning of a file. `None` if it is none of these.
@@ -51,12 +56,20 @@ impl Kind {
         ) {
             return Ok(Some(Self::Tiff));
         }
+        if first.starts_with(GRIB) {
+            return Ok(Some(Self::Grib));
+        }
         let text = first.iter().find(|byte| !byte.is_ascii_whitespace());
         if text == Some(&b'{') {
             return Ok(Some(Self::Kerchunk));
         }
         if text == Some(&b'<') || first.starts_with(b"\xef\xbb\xbf<") {
             return Ok(Some(Self::Dmrpp));
+        }
+        // The headers of bulletins may come before the first message.
+        let beginning = file.read(0..file.size().min(512)).await?;
+        if beginning.windows(GRIB.len()).any(|it| it == GRIB) {
+            return Ok(Some(Self::Grib));
         }
         let mut at = 512_u64;
         while at.saturating_add(8) <= file.size() && at <= 1 << 20 {
@@ -90,6 +103,8 @@ pub struct ArchiveOptions {
     pub split_compound: bool,
     /// Which overviews of a TIFF file are read.
     pub overviews: Overviews,
+    /// Which of two messages is kept that a GRIB file has for one place.
+    pub duplicates: Overlap,
 }
 
 /// Which of the smaller copies of an image are read.
@@ -146,8 +161,12 @@ pub async fn read_archive_with(
         Some(Kind::Tiff) => crate::read_geotiff(file, options).await,
         #[cfg(not(feature = "geotiff"))]
         Some(Kind::Tiff) => Err(built_without(&file, "TIFF", "geotiff")),
+        #[cfg(feature = "grib")]
+        Some(Kind::Grib) => crate::read_grib(file, options).await,
+        #[cfg(not(feature = "grib"))]
+        Some(Kind::Grib) => Err(built_without(&file, "GRIB", "grib")),
         None => {
-            let problem = "it begins like none of HDF5, NetCDF-4, NetCDF-3, zip, kerchunk's JSON, DMR++ and TIFF";
+            let problem = "it begins like none of HDF5, NetCDF-4, NetCDF-3, GRIB, zip, kerchunk's JSON, DMR++ and TIFF";
             Err(SourceError::damaged(file.url(), problem))
         }
     }

@@ -122,6 +122,19 @@ pub enum SourceError {
         /// The rule.
         source: ZipError,
     },
+    /// A message of a GRIB file is not imported.
+    #[cfg(feature = "grib")]
+    #[error("message {message} of {name}, at byte {offset}, cannot be imported: {problem}")]
+    Grib {
+        /// The file.
+        name: String,
+        /// The number of the message, from 1.
+        message: u64,
+        /// Its first byte.
+        offset: u64,
+        /// What is wrong.
+        problem: crate::GribProblem,
+    },
     /// A variable that cannot be had.
     #[error("{path} of {name} cannot be imported: {reason}")]
     Variable {

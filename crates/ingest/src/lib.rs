@@ -11,7 +11,8 @@
 //! array that is in a repository.
 //!
 //! Archive files, made by others, become an [`Archive`]: arrays in the terms of Zarr, and where their chunks lie in the
-//! files. `read_hdf5` fills one from HDF5 and NetCDF-4 files (feature `hdf5`, on by default).
+//! files. `read_hdf5` fills one from HDF5 and NetCDF-4 files (feature `hdf5`, on by default), `read_grib` from GRIB files of
+//! edition 2 (feature `grib`).
 //!
 //! Decisions are pure and apart from the input and output: `plan` says what becomes of every node,
 //! `document` edits `zarr.json` documents without touching the bytes around the edit. Chunk keys are spelt and
@@ -53,6 +54,8 @@ mod export;
 mod format2;
 #[cfg(feature = "geotiff")]
 mod geotiff;
+#[cfg(feature = "grib")]
+mod grib;
 #[cfg(feature = "hdf5")]
 mod hdf5;
 mod ignored;
@@ -79,7 +82,7 @@ mod zarr_tree;
 
 pub use archive::{
     Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ArchiveSource, ChunkExtents,
-    Expected, Recode,
+    Expected, Recode, RecodeError,
 };
 pub use cf::TimeError;
 pub use chunk_layout::{ChunkLayout, ChunkLength, Compression, LayoutError, Shards};
@@ -96,6 +99,8 @@ pub use export::{
 };
 #[cfg(feature = "geotiff")]
 pub use geotiff::read_geotiff;
+#[cfg(feature = "grib")]
+pub use grib::{GribProblem, read_grib};
 #[cfg(feature = "hdf5")]
 pub use hdf5::{Hdf5Options, read_hdf5};
 pub use icefield_nczarr as nczarr;

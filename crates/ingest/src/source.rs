@@ -191,6 +191,11 @@ pub trait Source: fmt::Debug + fmt::Display + Send + Sync + 'static {
         None
     }
 
+    /// Returns whether the source may have had several chunks for one place, as GRIB files may.
+    fn may_repeat(&self) -> bool {
+        false
+    }
+
     /// Returns what messages call a chunk: the name of its file, for instance.
     fn chunk_name(&self, path: &NodePath, array: &ArrayMetadata, index: &[u32]) -> String;
 }

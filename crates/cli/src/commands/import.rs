@@ -68,21 +68,32 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
     if let Some(source) = alpha::local_source(context, &args).await? {
         return alpha::import(context, &args, source, out).await;
     }
-    let (sources, access) = match open_sources(
-        context,
-        &args.sources,
-        args.r#virtual,
-        args.legacy_endian,
-        args.archives.options(),
-    )
-    .await
-    {
+    let overlap = match args.overlap {
+        None | Some(Overlapping::Refuse) => Overlap::Refuse,
+        Some(Overlapping::First) => Overlap::First,
+        Some(Overlapping::Last) => Overlap::Last,
+    };
+    let reading = Reading {
+        is_virtual: args.r#virtual,
+        has_legacy_endian: args.legacy_endian,
+        archives: ArchiveOptions {
+            duplicates: overlap,
+            ..args.archives.options()
+        },
+    };
+    let (sources, access) = match open_sources(context, &args.sources, reading).await {
         Ok(opened) => opened,
         Err(error) => {
             let source = alpha::instead(context, &args, error).await?;
             return alpha::import(context, &args, source, out).await;
         }
     };
+    let goes_behind = args.append.is_some() || args.concat.is_some();
+    if args.overlap.is_some() && !goes_behind && !sources.iter().any(|it| it.may_repeat()) {
+        let problem = "--overlap, and there is nothing that a source could overlap";
+        return Err(Failure::new(Exit::Usage, problem)
+            .hint("it goes with --concat DIM, --append DIM, or a GRIB file"));
+    }
     let repository = context.open_with(&args.location, access).await?;
     let message = args
         .message
@@ -115,11 +126,7 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
             Some(SourceOrder::Name) => Order::Name,
             Some(SourceOrder::Coordinate) => Order::Coordinate,
         })
-        .overlap(match args.overlap {
-            None | Some(Overlapping::Refuse) => Overlap::Refuse,
-            Some(Overlapping::First) => Overlap::First,
-            Some(Overlapping::Last) => Overlap::Last,
-        });
+        .overlap(overlap);
     if let Some(units) = &args.time_units {
         import = import.time_units(units);
     }
@@ -171,24 +178,30 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
 /// Files opened at a time.
 const OPENED_AT_ONCE: usize = 8;
 
+/// How sources are read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reading {
+    pub(super) is_virtual: bool,
+    pub(super) has_legacy_endian: bool,
+    pub(super) archives: ArchiveOptions,
+}
+
 /// Opens all sources, and says what the repository may refer to while they are imported.
 pub(super) async fn open_sources(
     context: &Context,
     sources: &[SourceLocation],
-    is_virtual: bool,
-    has_legacy_endian: bool,
-    archives: ArchiveOptions,
+    reading: Reading,
 ) -> Result<(Vec<Arc<dyn ingest::Source>>, VirtualAccess), Error> {
-    let purpose = match is_virtual {
+    let purpose = match reading.is_virtual {
         true => Purpose::Refer,
         false => Purpose::Copy,
     };
-    let all = context.schemes.sources().archive_options(archives);
+    let all = context.schemes.sources().archive_options(reading.archives);
     let sources: Vec<SourceLocation> = sources
         .iter()
         .cloned()
         .map(|mut source| {
-            source.options.has_legacy_endian |= has_legacy_endian;
+            source.options.has_legacy_endian |= reading.has_legacy_endian;
             source
         })
         .collect();

@@ -88,7 +88,7 @@ pub(super) async fn roll(context: &Context, args: Roll) -> Result<(), Failure> {
 /// Appends sources, and takes away at the start as much, or what is more than is kept.
 async fn from_sources(context: &Context, args: &Roll) -> Result<Rolled, Failure> {
     let (sources, _) =
-        import::open_sources(context, &args.from, false, false, ArchiveOptions::default()).await?;
+        import::open_sources(context, &args.from, import::Reading::default()).await?;
     let access: VirtualAccess = context.access.clone();
     let repository = context.open_with(&args.location, access).await?;
     let rolling = rolling(&repository, &args.moving);

@@ -310,6 +310,7 @@ impl KeyedNodes {
             (keyed.path, ArchiveNode::Array(Box::new(keyed.array)))
         });
         Archive {
+            may_repeat: false,
             files,
             nodes: groups.chain(arrays).collect(),
             ignored: self.ignored,

@@ -134,7 +134,15 @@ impl Source for ArchiveSource {
             .iter()
             .map(|(index, bytes)| (index.clone(), bytes.len() as u64));
         let in_files = array.extents().into_iter().flat_map(ChunkExtents::rows);
-        let in_files = in_files.map(|row| (ChunkIndex::from(row.index.to_vec()), row.length));
+        // Of what is encoded anew, what is held in memory counts: the elements.
+        let decoded = match &array.chunks {
+            ArchiveChunks::Recoded { .. } => expected(array).chunk_bytes as u64,
+            _ => 0,
+        };
+        let in_files = in_files.map(|row| {
+            let index = ChunkIndex::from(row.index.to_vec());
+            (index, row.length.max(decoded))
+        });
         let entries: Vec<_> = made.chain(in_files).collect();
         let entries = entries.into_iter();
         stream::iter(entries.map(|(index, length)| Ok(ChunkEntry::Chunk { index, length }))).boxed()
@@ -164,10 +172,20 @@ impl Source for ArchiveSource {
         let ArchiveChunks::Recoded { recode, .. } = &array.chunks else {
             return Ok(bytes);
         };
-        let expected = expected(array);
-        recode
-            .chunk(index, &bytes, &expected)
-            .map_err(|reason| SourceError::variable(file.url(), path, reason))
+        let (expected, recode, at) = (expected(array), recode.clone(), index.to_vec());
+        // Apart from the other tasks, and as many at a time as there are cores.
+        let work = move || recode.chunk(&at, &bytes, &expected);
+        let recoded = match tokio::task::spawn_blocking(work).await {
+            Ok(recoded) => recoded,
+            Err(stopped) => match stopped.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(stopped) => Err(stopped.into()),
+            },
+        };
+        recoded.map_err(|error| match error.downcast::<SourceError>() {
+            Ok(error) => *error,
+            Err(reason) => SourceError::variable(file.url(), path, reason.to_string()),
+        })
     }
 
     fn chunk_name(&self, path: &NodePath, _: &ArrayMetadata, index: &[u32]) -> String {
@@ -220,6 +238,10 @@ impl Source for ArchiveSource {
             digest = named.text(meta.version.as_str());
         }
         Some(digest.hex())
+    }
+
+    fn may_repeat(&self) -> bool {
+        self.archive.may_repeat
     }
 
     fn is_at_hand(&self, path: &NodePath) -> bool {

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::io::Read;
 
-use bytes::Bytes;
 use hdf5_reader::filters::{self, FILTER_DEFLATE, FILTER_FLETCHER32, FILTER_LZ4, FILTER_SHUFFLE};
 use hdf5_reader::messages::filter_pipeline::FilterDescription;
 use serde_json::{Value, json};
@@ -232,10 +231,9 @@ impl Anew {
             };
             if bytes.len() != expected.chunk_bytes {
                 let (found, wanted) = (bytes.len(), expected.chunk_bytes);
-                return Err(format!("it decodes to {found} bytes instead of {wanted}"));
+                return Err(format!("it decodes to {found} bytes instead of {wanted}").into());
             }
-            let encoded = zstd::bulk::compress(&bytes, RECODED_LEVEL);
-            encoded.map(Bytes::from).map_err(|error| error.to_string())
+            Ok(zstd::bulk::compress(&bytes, RECODED_LEVEL)?.into())
         })
     }
 }

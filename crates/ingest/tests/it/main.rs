@@ -17,6 +17,8 @@ mod encodings;
 mod export;
 #[cfg(all(feature = "geotiff", feature = "codecs"))]
 mod geotiff;
+#[cfg(feature = "grib")]
+mod grib;
 #[cfg(feature = "hdf5")]
 mod hdf5;
 mod import;
