@@ -173,7 +173,12 @@ pub async fn read_archive_with(
 }
 
 /// The error of a file that another build of this program reads.
-#[cfg(not(all(feature = "dmrpp", feature = "geotiff", feature = "hdf5")))]
+#[cfg(not(all(
+    feature = "dmrpp",
+    feature = "geotiff",
+    feature = "grib",
+    feature = "hdf5"
+)))]
 fn built_without(file: &ArchiveFile, kind: &str, feature: &str) -> SourceError {
     let problem =
         format!("it is {kind}, and this program was built without the feature `{feature}`");
