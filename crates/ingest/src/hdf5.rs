@@ -56,6 +56,7 @@ mod nbit;
 mod ranges;
 mod scale_offset;
 mod split;
+#[cfg(feature = "all-codecs")]
 mod szip;
 mod take;
 #[cfg(test)]

@@ -1,14 +1,17 @@
 //! Filter pipelines as codecs of Zarr.
 
 use std::collections::HashMap;
+#[cfg(feature = "all-codecs")]
 use std::io::Read;
 
 use hdf5_reader::filters::{self, FILTER_DEFLATE, FILTER_FLETCHER32, FILTER_LZ4, FILTER_SHUFFLE};
 use hdf5_reader::messages::filter_pipeline::FilterDescription;
 use serde_json::{Value, json};
 
+#[cfg(feature = "all-codecs")]
+use super::szip;
 use super::take::Take;
-use super::{lz4, lzf, nbit, scale_offset, szip};
+use super::{lz4, lzf, nbit, scale_offset};
 use crate::Recode;
 
 const SZIP: u16 = 4;
@@ -80,6 +83,7 @@ impl Pipeline {
                 }
                 NBIT if nbit::is_full(&filter.client_data) => continue,
                 SZIP | NBIT | SCALE_OFFSET | LZF => {
+                    #[cfg(feature = "all-codecs")]
                     if filter.id == SZIP {
                         szip::check(&filter.client_data)?;
                     }
@@ -196,13 +200,13 @@ fn unknown(pipeline: &[FilterDescription]) -> Option<&FilterDescription> {
         FILTER_FLETCHER32,
         ZSTD,
         FILTER_LZ4,
-        SZIP,
         NBIT,
         SCALE_OFFSET,
-        BZIP2,
         LZF,
     ];
-    let is_known = |id: u16| known.contains(&id) || (id == BLOSC && cfg!(feature = "all-codecs"));
+    let rare = [BLOSC, BZIP2, SZIP];
+    let is_known =
+        |id: u16| known.contains(&id) || (rare.contains(&id) && cfg!(feature = "all-codecs"));
     pipeline.iter().find(|filter| !is_known(filter.id))
 }
 
@@ -264,9 +268,11 @@ pub(super) fn decoded(
                 .map_err(|error| format!("Zstandard: {error}"))?,
             FILTER_LZ4 => lz4::decoded(&bytes, most)?,
             LZF => lzf::decoded(&bytes, most)?,
+            #[cfg(feature = "all-codecs")]
             SZIP => szip::decoded(&bytes, &filter.client_data, most)?,
             NBIT => nbit::decoded(&bytes, &filter.client_data, most)?,
             SCALE_OFFSET => scale_offset::decoded(&bytes, &filter.client_data, most)?,
+            #[cfg(feature = "all-codecs")]
             BZIP2 => {
                 let mut plain = Vec::new();
                 let reader = bzip2::read::BzDecoder::new(&bytes[..]);
