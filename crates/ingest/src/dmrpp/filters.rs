@@ -138,7 +138,7 @@ pub(super) fn recode(
         let plain = encodings.get(&mask).and_then(|it| it.plain(chunk));
         let plain = plain.ok_or("its filters do not decode it")?;
         let encoded = zstd::bulk::compress(&plain, RECODED_LEVEL);
-        encoded.map(Bytes::from).map_err(|error| error.to_string())
+        Ok(encoded.map(Bytes::from)?)
     }))
 }
 

@@ -305,5 +305,7 @@ fn encoded(compression: &Compression, plain: Vec<u8>) -> Result<Bytes, String> {
 }
 
 fn recode(image: Image) -> Recode {
-    Recode::new(move |index, chunk, _| encoded(&Compression::Zstd, whole(&image, index, chunk)?))
+    Recode::new(move |index, chunk, _| {
+        Ok(encoded(&Compression::Zstd, whole(&image, index, chunk)?)?)
+    })
 }
