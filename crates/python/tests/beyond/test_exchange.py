@@ -412,3 +412,26 @@ def test_an_export_is_zipped_or_not(tmp_path: Path, repo: ic.Repository, given: 
     with pytest.raises(TypeError, match="`zip` must be True or False"):
         repo.export(tmp_path / "out", zip=given)
     assert not (tmp_path / "out").exists()
+
+
+def test_other_archives(tmp_path: Path) -> None:
+    fixtures = Path(__file__).resolve().parents[4] / "crates" / "ingest" / "tests" / "fixtures"
+    repo = new(tmp_path / "repository")
+    image = fixtures / "geotiff" / "cog.tif"
+    report = repo.import_files(image, group="image", virtual=True)
+    assert (report.new_arrays, report.virtual_chunks) == (10, 10)
+    repo.import_files(image, group="overview", overviews=1)
+    store = repo.readonly_session("main").store
+    assert zarr.open_array(store, path="overview/band_data", mode="r").shape == (2, 20, 18)
+    wrong: dict[str, Any] = {"group": "other", "overviews": "some"}
+    with pytest.raises(ic.InvalidInputError, match="`overviews` is"):
+        repo.import_files(image, **wrong)
+
+    compounds = fixtures / "hdf5" / "fixture-split.h5"
+    report = repo.import_files(
+        compounds, group="tracks", split_compound=True, skip_unsupported=True
+    )
+    assert [node.path for node in report.omitted] == ["/g/ragged/list"]
+    document = fixtures / "dmrpp" / "every_kind.h5.dmrpp"
+    report = repo.import_files(document, group="document", virtual=True, copy=["mask"])
+    assert report.virtual_chunks == 31
