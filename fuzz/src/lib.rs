@@ -81,6 +81,8 @@ pub enum Seeds {
     Cdl,
     /// The documents of each Zarr tree there, as one text.
     Trees,
+    /// The files of the tests of `icefield-ingest`.
+    Grib,
     /// Snapshots, manifests and refs of the alpha generation.
     Alpha,
     /// These.
@@ -109,14 +111,13 @@ pub fn seed(seeds: &Seeds) {
         return;
     }
     let mut files = Vec::new();
-    walk(
-        if let Seeds::Cdl = seeds {
-            &datasets
-        } else {
-            &from
-        },
-        &mut files,
-    );
+    let tests = from.join("../../crates/ingest/tests/fixtures/grib");
+    let below = match seeds {
+        Seeds::Cdl => &datasets,
+        Seeds::Grib => &tests,
+        _ => &from,
+    };
+    walk(below, &mut files);
     for (number, file) in files.iter().enumerate() {
         let put = |form: &str, bytes: &[u8]| {
             let seed = to.join(format!("seed-{number:04}-{form}"));
@@ -187,6 +188,9 @@ pub fn seed(seeds: &Seeds) {
             }
             Seeds::Cdl if file.extension().is_some_and(|found| found == "cdl") => {
                 put("cdl", &bytes());
+            }
+            Seeds::Grib if file.extension().is_some_and(|found| found == "grib2") => {
+                put("grib", &bytes());
             }
             Seeds::Alpha => {
                 let key = file.strip_prefix(&from).unwrap_or(file).to_string_lossy();
