@@ -95,6 +95,7 @@ pub(super) async fn opened(
     let archives = ArchiveOptions {
         split_compound: what["split_compound"].as_bool() == Some(true),
         overviews: overviews(&what["overviews"])?,
+        duplicates: overlap(what)?,
         ..ArchiveOptions::default()
     };
     let schemes = Schemes::standard();
@@ -184,12 +185,14 @@ pub(super) fn described(
              dimension, `append` behind what is there",
         ));
     }
+    // Messages of one GRIB file may overlap, too.
+    let repeats = first.may_repeat() || sources.as_slice().iter().any(|it| it.may_repeat());
     let goes_behind = append.is_some() || concat.is_some();
     let is_said = |name: &str, usual: &str| what[name].as_str().is_some_and(|it| it != usual);
     let along = [
         ("unordered", what["unordered"].as_bool() == Some(true)),
         ("order", is_said("order", "given")),
-        ("overlap", is_said("overlap", "refuse")),
+        ("overlap", is_said("overlap", "refuse") && !repeats),
         ("time_units", what["time_units"].is_string()),
         ("repack", what["repack"].is_number()),
         ("missing", is_said("missing", "refuse")),
@@ -231,13 +234,7 @@ pub(super) fn described(
                 _ => Order::Given,
             },
         )
-        .overlap(
-            match one_of(what, "overlap", ["refuse", "first", "last"])? {
-                "first" => Overlap::First,
-                "last" => Overlap::Last,
-                _ => Overlap::Refuse,
-            },
-        );
+        .overlap(overlap(what)?);
     if let Some(units) = what["time_units"].as_str() {
         import = import.time_units(units);
     }
@@ -311,6 +308,16 @@ fn overviews(what: &Value) -> Result<Overviews, Failure> {
             Err(Failure::new("invalid-argument", problem))
         }
     }
+}
+
+fn overlap(what: &Value) -> Result<Overlap, Failure> {
+    Ok(
+        match one_of(what, "overlap", ["refuse", "first", "last"])? {
+            "first" => Overlap::First,
+            "last" => Overlap::Last,
+            _ => Overlap::Refuse,
+        },
+    )
 }
 
 /// Returns what is chosen of some words; the first if nothing is said.

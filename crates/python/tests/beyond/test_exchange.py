@@ -435,3 +435,23 @@ def test_other_archives(tmp_path: Path) -> None:
     document = fixtures / "dmrpp" / "every_kind.h5.dmrpp"
     report = repo.import_files(document, group="document", virtual=True, copy=["mask"])
     assert report.virtual_chunks == 31
+
+
+def test_messages_become_hypercubes(tmp_path: Path) -> None:
+    folder = Path(__file__).resolve().parents[4] / "crates" / "ingest" / "tests" / "fixtures" / "grib"
+    repo = new(tmp_path / "repository")
+    report = repo.import_files(folder / "forecast.grib2")
+    assert report.new_arrays == 11
+    assert any("tp has 2 of 4 messages" in said for said in report.warnings)
+    found = xr.open_zarr(repo.readonly_session("main").store, consolidated=False, decode_timedelta=True)
+    assert found.t.dims == ("time", "step", "isobaricInhPa", "latitude", "longitude")
+    assert found.t2m.shape == (2, 2, 4, 6)
+    assert found.valid_time.values[1, 1] == np.datetime64("2024-02-29T18:00", "ns")
+    assert np.isnan(found.tp.values[:, 0]).all() and not np.isnan(found.tp.values[:, 1]).any()
+
+    twice = folder / "twice.grib2"
+    with pytest.raises(ic.IcechunkError, match="message 2 .*same t, time, step"):
+        repo.import_files(twice, group="twice")
+    repo.import_files(twice, group="twice", overlap="first")
+    with pytest.raises(ic.IcechunkError, match="no codec of Zarr"):
+        repo.import_files(folder / "step_0.grib2", group="virtual", virtual=True)

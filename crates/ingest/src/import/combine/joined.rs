@@ -258,7 +258,7 @@ impl Array {
             let codec = Codec::of(&document);
             Ok(codec.map_err(|reason| SourceError::variable(name, path, reason))?)
         };
-        let target = codec(&grown.document, &path.to_string())?;
+        let target = codec(&grown.document, path.as_ref())?;
         let start = index.iter().zip(&grown.array.chunk_shape);
         let start: Vec<u64> = start.map(|(at, chunk)| u64::from(*at) * chunk).collect();
         let region = Region::new(start, grown.array.chunk_shape.clone());
@@ -277,7 +277,7 @@ impl Array {
                 continue;
             };
             let wanted = common.moved(axis, growth.kept.start, growth.at);
-            let source = codec(&growth.document, &path.to_string())?;
+            let source = codec(&growth.document, path.as_ref())?;
             let grid = wanted.chunks(&growth.array.chunk_shape);
             let mut places = Vec::new();
             let visited = each(&grid.shape, |place| {

@@ -50,7 +50,7 @@ class Exchange(Handle):
         self, sources: Sources, *, plan: bool = False, **options: Unpack[ImportOptions]
     ) -> ImportPlan | ImportReport:
         """Imports Zarr hierarchies (v2, v3, NCZarr; directories, zip files, URLs), NetCDF, HDF5, GeoTIFF, DMR++ and kerchunk
-        references.
+        references, and copies GRIB of edition 2.
 
         `variables` leaves just these arrays (or all below these groups) with the coordinates, bounds and grid mappings that they
         name, `drop` leaves nodes out, and `rename` gives nodes other names, and dimensions those of their coordinates.
@@ -63,7 +63,8 @@ class Exchange(Handle):
         a dimension, `append` puts them behind what the repository has (labels must be in order, unless `unordered`): in
         the `order` in which they are given, of their names, or of the first values of their coordinates. Times in other
         units or calendars are converted exactly to those of the result, or to `time_units`. Where coordinates overlap,
-        the import is refused, or keeps the elements of the `first` or the `last` source. Numbers that a source packs or
+        the import is refused, or keeps the elements of the `first` or the `last` source; so it does with messages
+        that a GRIB file has for one place. Numbers that a source packs or
         types otherwise than the first are stored as there: exactly, or no farther off than `repack`; or `unpack` stores decoded
         numbers. With `missing="fill"`, arrays that some
         sources lack read as missing there. `attributes` says which the result has where they differ: those of the `first`

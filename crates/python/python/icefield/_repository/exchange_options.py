@@ -75,7 +75,7 @@ class ImportOptions(_Layout, total=False):
     order: Literal["given", "name", "coordinate"]
     """The order of the sources; `given`."""
     overlap: Literal["refuse", "first", "last"]
-    """What becomes of elements that overlap; `refuse`."""
+    """What becomes of elements that overlap, and of messages of a GRIB file for one place; `refuse`."""
     time_units: str | None
     """Units of the time along the dimension; those of the first source by default."""
     repack: float | None
