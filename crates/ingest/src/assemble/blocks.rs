@@ -255,6 +255,10 @@ mod tests {
         fn name(&self, index: &ChunkIndex) -> String {
             index.to_string()
         }
+
+        fn state(&self) -> Option<String> {
+            None
+        }
     }
 
     fn document(shape: &[u64], chunk: &[u64]) -> Value {

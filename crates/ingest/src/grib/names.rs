@@ -138,6 +138,9 @@ pub(super) fn cell_method(statistic: u8) -> Option<&'static str> {
     })
 }
 
+/// A part of a name that tells a variable from others; none where it has nothing to say.
+type Distinction = dyn Fn(&Key) -> Option<String>;
+
 /// Gives each of the variables a name of its own. Where several would have one, each gets what tells it from the others: its
 /// level, then its grid, its length of time, and whether it is one of an ensemble.
 pub(super) fn names(variables: &[(Key, Described)]) -> Vec<String> {
@@ -147,7 +150,7 @@ pub(super) fn names(variables: &[(Key, Described)]) -> Vec<String> {
         name + &suffix(&key.kind, described.own)
     });
     let mut names: Vec<String> = base.collect();
-    let more: [&dyn Fn(&Key) -> Option<String>; 6] = [
+    let more: [&Distinction; 6] = [
         &|key| key.interval.map(interval_name),
         &|key| Some(key.level_name()),
         &|key| (key.grid > 0).then(|| format!("grid{}", key.grid + 1)),
