@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use icefield::ingest::{ArchiveOptions, Import};
+use icefield::ingest::Import;
 use icefield::rolling::{Attempt, Begun, Change, Method, Options, Rolled, Rolling, Staged, Window};
 use icefield::{Repository, SnapshotId, VirtualAccess};
 use serde::Serialize;

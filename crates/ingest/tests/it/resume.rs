@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use futures::stream::{self, BoxStream, StreamExt};
 use icefield_core::{BranchName, CommitOutcome, Repository};
 use icefield_ingest::{
-    ChunkLayout, ChunkLength, Import, ImportError, ImportReport, abandon_imports,
+    ChunkLayout, ChunkLength, Import, ImportError, ImportReport, PlanError, abandon_imports,
 };
 use icefield_storage::{
     Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, ListOptions, Object,
