@@ -2,6 +2,7 @@
 
 mod amend;
 mod archives;
+mod collected;
 mod combined;
 mod config;
 mod copies;
@@ -21,12 +22,13 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ArgGroup, Parser, Subcommand, ValueEnum};
 use icefield::format::SpecVersion;
-use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, SourceLocation, TagName};
+use icefield::{BranchName, Location, NodePath, RevisionSpec, SnapshotId, SourceName, TagName};
 
 use crate::failure::chain;
 
 pub(crate) use amend::Amend;
 pub(crate) use archives::Archives;
+pub(crate) use collected::Collected;
 pub(crate) use combined::Combined;
 pub(crate) use config::{Config, ConfigGet, ConfigSet, ConfigUnset};
 pub(crate) use copies::{Bundle, Copy, Downgrade, Part, Unbundle};
@@ -63,6 +65,10 @@ below what --grant says.
 
 The URLs of netCDF-C are understood, such as file:///data/sea.zarr#mode=nczarr,file; with #mode=zarr, what NCZarr recorded
 is not looked at.
+
+* ? [abc] and ** stand for parts of names, in directories, buckets and the lists of web servers: 's3://archive/2020/**/*.nc' in quotes, so
+that the shell leaves it alone. ** stands for any directories. What matches is sorted by name; a directory is a source if it is
+a Zarr hierarchy, and what lies in one is none. A file that is called like a pattern wins. What matches nothing is an error.
 
 A repository of the alpha generation of the format (September 2024) is a SOURCE, too: its whole history, with branches and
 tags, is made again at LOCATION, where there must be nothing, or an empty repository.";
@@ -290,10 +296,14 @@ pub(crate) enum Availability {
 }
 
 #[derive(Debug, ArgGroup)]
+#[command(allow_missing_positional = true)]
 pub(crate) struct Import {
-    /// What to import.
-    #[arg(required = true, num_args = 1.., value_name = "SOURCE", value_parser = in_full(SourceLocation::parse))]
-    pub(crate) sources: Vec<SourceLocation>,
+    /// What to import: paths, URLs, and patterns for them; `-` reads such names from standard input, one on each line.
+    #[arg(required_unless_present_any = ["files_from", "abandon"], num_args = 1.., value_name = "SOURCE", value_parser = in_full(SourceName::parse))]
+    pub(crate) sources: Vec<SourceName>,
+    /// Import what a text file names, too: one source on each line; empty lines and those that begin with `#` are left out.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) files_from: Option<PathBuf>,
     /// The repository.
     #[arg(value_parser = in_full(Location::parse))]
     pub(crate) location: Location,
@@ -311,6 +321,8 @@ pub(crate) struct Import {
     /// Put the sources behind one another along this dimension.
     #[arg(long, value_name = "DIM", group = "Behind")]
     pub(crate) concat: Option<String>,
+    #[command(flatten)]
+    pub(crate) collected: Collected,
     /// Take coordinates along that dimension as they come, also if they overlap or go back.
     #[arg(long, requires = "Behind", conflicts_with_all = ["overlap", "order"])]
     pub(crate) unordered: bool,

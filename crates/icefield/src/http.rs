@@ -47,9 +47,8 @@ impl ConnectHttp {
     }
 }
 
-#[async_trait]
-impl Connect for ConnectHttp {
-    async fn connect(&self, location: &Location) -> Result<Arc<dyn Storage>, Error> {
+impl ConnectHttp {
+    fn builder(&self, location: &Location) -> Result<HttpBuilder, Error> {
         let url = location.as_str();
         let host = url.split_once("://").map(|(_, rest)| rest);
         let host = host.and_then(|rest| rest.split(['/', '?', '#']).next());
@@ -70,6 +69,22 @@ impl Connect for ConnectHttp {
         if let Some(timeout) = self.connect_timeout {
             storage = storage.connect_timeout(timeout);
         }
-        Ok(Arc::new(storage.open()?))
+        Ok(storage)
+    }
+}
+
+#[async_trait]
+impl Connect for ConnectHttp {
+    async fn connect(&self, location: &Location) -> Result<Arc<dyn Storage>, Error> {
+        Ok(Arc::new(self.builder(location)?.open()?))
+    }
+
+    async fn index(&self, location: &Location) -> Result<Option<Vec<String>>, Error> {
+        let entries = self.builder(location)?.index().await?.into_iter();
+        let names = entries.map(|entry| match entry.is_directory {
+            true => format!("{}/", entry.name),
+            false => entry.name,
+        });
+        Ok(Some(names.collect()))
     }
 }

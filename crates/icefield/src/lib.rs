@@ -53,6 +53,8 @@ mod azure;
     expect(dead_code, reason = "redirects need a part of it")
 )]
 mod bucket_url;
+#[cfg(feature = "ingest")]
+mod collection;
 #[cfg(all(
     feature = "hdf5",
     feature = "local",
@@ -115,6 +117,8 @@ pub use icefield_zarr_store::{DirListing, ZarrKey, ZarrStore, ZarrStoreError};
 
 #[cfg(feature = "azure")]
 pub use azure::ConnectAzure;
+#[cfg(feature = "ingest")]
+pub use collection::{SourceName, name_of_sources, names_in};
 #[cfg(feature = "ingest")]
 pub use dataset_url::SourceLocation;
 pub use error::{Error, ErrorKind, Unsettled, committed, landed};

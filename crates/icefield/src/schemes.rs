@@ -58,6 +58,16 @@ pub trait Connect: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     /// [`Error::new`] makes one of any error.
     async fn connect(&self, location: &Location) -> Result<Arc<dyn Storage>, Error>;
+
+    /// Returns the names in a directory of a store that cannot list, but shows its directories in another way, as web servers
+    /// do on pages; those of directories have a slash at their end. By default, no store does.
+    ///
+    /// # Errors
+    /// [`Error::new`] makes one of any error.
+    async fn index(&self, location: &Location) -> Result<Option<Vec<String>>, Error> {
+        let _ = location;
+        Ok(None)
+    }
 }
 
 /// The schemes that locations may have, and who opens them. Plain data: pass it where it is needed.
@@ -128,8 +138,13 @@ impl Schemes {
     /// # Errors
     /// [`LocationError::UnknownScheme`], and what the backend says.
     pub async fn storage(&self, location: &Location) -> Result<Arc<dyn Storage>, Error> {
+        self.connection(location)?.connect(location).await
+    }
+
+    /// Returns who opens a location.
+    pub(crate) fn connection(&self, location: &Location) -> Result<&dyn Connect, Error> {
         match self.0.get(location.scheme()) {
-            Some(connect) => connect.connect(location).await,
+            Some(connect) => Ok(&**connect),
             None => Err(self.unknown(location).into()),
         }
     }

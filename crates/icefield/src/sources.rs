@@ -1,8 +1,11 @@
 //! What can be imported, by location: a Zarr hierarchy, or an archive file, wherever it lies.
 
-use std::collections::{HashMap, VecDeque};
+mod pool;
+
+use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use icefield_core::{VirtualAccess, VirtualLocation};
 use icefield_format::location_of;
@@ -12,8 +15,9 @@ use icefield_ingest::{
     read_archive_with, read_kerchunk_parquet, read_zarr,
 };
 use icefield_storage::{Key, Prefix, Storage, StorageError};
-use tokio::sync::OnceCell;
 
+use self::pool::Pool;
+use crate::collection::folder_of;
 use crate::location::{decode, without_options};
 use crate::{Error, ErrorKind, Location, LocationError, Schemes, SourceLocation};
 
@@ -43,34 +47,38 @@ const DOCUMENT_OF_3: &str = "zarr.json";
 /// Directories that are looked into for a document.
 const LOOKED_INTO: usize = 1000;
 
-/// Opens sources. Those that lie in one folder are read through one store.
+/// Opens sources. Those that lie in one folder are read through one store, and of many folders, some are open at a time: the
+/// number of descriptors does not grow with that of sources.
 #[derive(Debug)]
-pub struct Sources<'a> {
-    schemes: &'a Schemes,
-    stores: Mutex<HashMap<Location, Opened>>,
+pub struct Sources {
     archives: ArchiveOptions,
+    pool: Arc<Pool>,
+    /// Directories that are held open.
+    held: AtomicUsize,
 }
-
-type Opened = Arc<OnceCell<Arc<dyn Storage>>>;
 
 impl Schemes {
     /// Returns what opens sources at locations of these schemes.
-    pub fn sources(&self) -> Sources<'_> {
+    pub fn sources(&self) -> Sources {
         Sources {
-            schemes: self,
-            stores: Mutex::default(),
             archives: ArchiveOptions::default(),
+            pool: Pool::new(self),
+            held: AtomicUsize::new(0),
         }
     }
 }
 
+/// Opens a directory; one that is not held is looked up anew for each file in it.
 #[cfg(unix)]
-fn directory(path: &Path) -> Result<Arc<dyn Source>, Error> {
-    Ok(Arc::new(icefield_ingest::ZarrDirectory::open(path)?))
+fn directory(path: &Path, is_held: bool) -> Result<Arc<dyn Source>, Error> {
+    Ok(Arc::new(match is_held {
+        true => icefield_ingest::ZarrDirectory::open(path)?,
+        false => icefield_ingest::ZarrDirectory::open_unheld(path)?,
+    }))
 }
 
 #[cfg(not(unix))]
-fn directory(path: &Path) -> Result<Arc<dyn Source>, Error> {
+fn directory(path: &Path, _: bool) -> Result<Arc<dyn Source>, Error> {
     let problem = format!(
         "{} is a directory, and those are read on Unix only",
         path.display()
@@ -78,7 +86,7 @@ fn directory(path: &Path) -> Result<Arc<dyn Source>, Error> {
     Err(Error::new(ErrorKind::Unsupported, problem))
 }
 
-impl Sources<'_> {
+impl Sources {
     /// Says how archive files are read. What [`Sources::open`] is told of a source counts in its place: whether it is copied, and
     /// how format 2 is read; what is unsupported is always listed, and whether that is an error, the import decides.
     #[must_use]
@@ -127,12 +135,7 @@ impl Sources<'_> {
     }
 
     async fn storage(&self, location: &Location) -> Result<Arc<dyn Storage>, Error> {
-        let opened = {
-            let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(stores.entry(location.clone()).or_default())
-        };
-        let storage = opened.get_or_try_init(|| self.schemes.storage(location));
-        storage.await.map(Arc::clone)
+        self.pool.storage(location).await
     }
 
     async fn local_source(
@@ -149,7 +152,8 @@ impl Sources<'_> {
         let by_names = is_directory && !is_format_2 && purpose == Purpose::Copy;
         if by_names || is_special || about.is_err() {
             // It says what is wrong with everything else, too.
-            let source = directory(path)?;
+            let is_held = self.held.fetch_add(1, Ordering::Relaxed) < pool::OPEN;
+            let source = directory(path, is_held)?;
             return Ok(OpenedSource { source, access });
         }
         let whole = path.canonicalize().map_err(Error::io)?;
@@ -191,23 +195,14 @@ impl Sources<'_> {
         purpose: Purpose,
         read: ReadOptions,
     ) -> Result<OpenedSource, Error> {
-        let text = location.as_str();
-        let (place, options) = match text.split_once('?') {
-            Some((place, options)) => (place, format!("?{options}")),
-            None => (text, String::new()),
-        };
+        let (parent, name) = folder_of(location)?;
+        let place = location.as_str().split('?').next().unwrap_or_default();
         let place = place.trim_end_matches('/');
         let wrong = |problem: &str| LocationError::Rule {
             url: without_options(place).to_owned(),
             problem: problem.to_owned(),
         };
-        let (scheme, rest) = place
-            .split_once("://")
-            .ok_or_else(|| wrong("names no file to import"))?;
-        let (folder, name) = rest
-            .rsplit_once('/')
-            .ok_or_else(|| wrong("names no file to import"))?;
-        let name = decode(name).map_err(wrong)?;
+        let (scheme, rest) = place.split_once("://").unwrap_or_default();
         // Virtual chunks of Azure are named without the account.
         let named = match location.scheme() {
             "az" => rest.split_once('/').map_or(rest, |(_, rest)| rest),
@@ -216,7 +211,6 @@ impl Sources<'_> {
         let (host, path) = named.split_once('/').unwrap_or((named, ""));
         let path = decode(path).map_err(wrong)?;
         let url = url_of(scheme, host, &path)?;
-        let parent = Location::parse(&format!("{scheme}://{folder}{options}"))?;
         let storage = self.storage(&parent).await?;
         let key = Key::parse(&name).map_err(StorageError::from)?;
         match storage.head(&key).await {

@@ -31,6 +31,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(shares::survey_sources, module)?)?;
     module.add_function(wrap_pyfunction!(shares::divide_import, module)?)?;
     module.add_function(wrap_pyfunction!(shares::run_share, module)?)?;
+    module.add_function(wrap_pyfunction!(import::end_imports, module)?)?;
     module.add_function(wrap_pyfunction!(rechunk::rechunk, module)?)?;
     module.add_function(wrap_pyfunction!(rechunk::rechunk_in_session, module)?)?;
     module.add_function(wrap_pyfunction!(parts::materialize_part, module)?)?;

@@ -43,19 +43,19 @@ pub(crate) struct Straight {
     pub(crate) connect_timeout: Option<Duration>,
 }
 
-impl HttpConnector for Straight {
-    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        let plain = options.get_config_value(&ClientConfigKey::AllowHttp);
+impl Straight {
+    /// Makes the client; `plain`: also without TLS.
+    pub(crate) fn client(&self, plain: bool) -> reqwest::Result<reqwest::Client> {
         let mut client = reqwest::Client::builder();
         if self.public_only {
             // A proxy would look the names up.
             client = client.dns_resolver(PublicOnly).no_proxy();
         }
-        let client = client
+        client
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .user_agent(concat!("icefield/", env!("CARGO_PKG_VERSION")))
-            .https_only(plain.as_deref() != Some("true"))
+            .https_only(!plain)
             .default_headers(self.headers.clone())
             .connect_timeout(self.connect_timeout.unwrap_or(CONNECT))
             // An answer that is compressed on the way does not say how large the object is.
@@ -64,10 +64,17 @@ impl HttpConnector for Straight {
             .no_zstd()
             .no_deflate()
             .build()
-            .map_err(|error| object_store::Error::Generic {
-                store: "HTTP client",
-                source: Box::new(error),
-            })?;
+    }
+}
+
+impl HttpConnector for Straight {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let plain = options.get_config_value(&ClientConfigKey::AllowHttp);
+        let client = self.client(plain.as_deref() == Some("true"));
+        let client = client.map_err(|error| object_store::Error::Generic {
+            store: "HTTP client",
+            source: Box::new(error),
+        })?;
         Ok(HttpClient::new(client))
     }
 }

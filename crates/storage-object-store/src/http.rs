@@ -13,6 +13,7 @@ use crate::AdapterOptions;
 use crate::client::{
     Straight, check_no_user, is_plain, leads_inside, not_made, options, shown, tried_once,
 };
+use crate::index::{self, IndexEntry};
 
 /// Opens what a web server offers below a URL.
 #[derive(Clone)]
@@ -94,6 +95,39 @@ impl HttpBuilder {
     /// # Errors
     /// [`StorageError::Misconfigured`] if the URL is none.
     pub fn open(mut self) -> Result<RemoteStorage, StorageError> {
+        let (straight, plain) = self.straight()?;
+        let name = shown(&self.url);
+        // Keys are appended to the path, behind a slash of their own.
+        let url = match self.url.split_once('?') {
+            Some((path, query)) => format!("{}?{query}", path.trim_end_matches('/')),
+            None => self.url.trim_end_matches('/').to_owned(),
+        };
+        let store = object_store::http::HttpBuilder::new()
+            .with_url(url)
+            .with_retry(tried_once())
+            .with_client_options(options(plain))
+            .with_http_connector(straight)
+            .build()
+            .map_err(|_| not_made(&name, "url"))?;
+        self.options.place = Some(format!("http:{name}"));
+        self.options.name = Some(name);
+        let (clock, entropy) = (self.clock, self.entropy);
+        Ok(self.options.open_with(Arc::new(store), clock, entropy))
+    }
+
+    /// Reads the page on which the server lists the directory at the URL, as nginx, Apache and Python's `http.server` write
+    /// it: the names that lie in it, sorted. Links that lead elsewhere are left out.
+    ///
+    /// # Errors
+    /// [`StorageError::Misconfigured`] if the URL is none, [`StorageError::Unsupported`] if the answer is no page,
+    /// [`StorageError::Unavailable`] if there is no answer.
+    pub async fn index(self) -> Result<Vec<IndexEntry>, StorageError> {
+        let (straight, plain) = self.straight()?;
+        index::read(&self.url, &straight, plain, &*self.clock).await
+    }
+
+    /// How clients of this server are made, and whether it is reached without TLS.
+    fn straight(&self) -> Result<(Straight, bool), StorageError> {
         let name = shown(&self.url);
         let plain = is_plain(&self.url, &name, "url")?;
         check_no_user(&self.url, &name, "url")?;
@@ -121,26 +155,12 @@ impl HttpBuilder {
             value.set_sensitive(true);
             headers.insert(header, value);
         }
-        // Keys are appended to the path, behind a slash of their own.
-        let url = match self.url.split_once('?') {
-            Some((path, query)) => format!("{}?{query}", path.trim_end_matches('/')),
-            None => self.url.trim_end_matches('/').to_owned(),
+        let straight = Straight {
+            public_only: self.public_only,
+            headers,
+            connect_timeout: self.connect_timeout,
         };
-        let store = object_store::http::HttpBuilder::new()
-            .with_url(url)
-            .with_retry(tried_once())
-            .with_client_options(options(plain))
-            .with_http_connector(Straight {
-                public_only: self.public_only,
-                headers,
-                connect_timeout: self.connect_timeout,
-            })
-            .build()
-            .map_err(|_| not_made(&name, "url"))?;
-        self.options.place = Some(format!("http:{name}"));
-        self.options.name = Some(name);
-        let (clock, entropy) = (self.clock, self.entropy);
-        Ok(self.options.open_with(Arc::new(store), clock, entropy))
+        Ok((straight, plain))
     }
 }
 

@@ -15,8 +15,8 @@
 //!
 //! - [`AdapterOptions::open`] takes any `Arc<dyn ObjectStore>`. Switch its own retries off.
 //! - `AzureBuilder` (feature `azure`) opens a container of Azure Blob Storage.
-//! - `HttpBuilder` (feature `http`) reads what a web server offers, and `redirect_of` asks where one
-//!   points to.
+//! - `HttpBuilder` (feature `http`) reads what a web server offers and the pages on which it lists its directories, and
+//!   `redirect_of` asks where one points to.
 
 mod adapter;
 mod fault;
@@ -32,6 +32,8 @@ mod azure;
 mod client;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "http")]
+mod index;
 #[cfg(feature = "azure")]
 mod names;
 #[cfg(any(feature = "azure", feature = "http"))]
@@ -43,6 +45,8 @@ mod redirect;
 pub use azure::{AzureBuilder, AzureEnvironment};
 #[cfg(feature = "http")]
 pub use http::HttpBuilder;
+#[cfg(feature = "http")]
+pub use index::IndexEntry;
 pub use options::AdapterOptions;
 #[cfg(any(feature = "azure", feature = "http"))]
 pub use public::is_public;

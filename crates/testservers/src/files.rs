@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, StatusCode};
-use percent_encoding::percent_decode_str;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::body::{BoxError, Response, full};
 use crate::front::{Front, Service};
@@ -36,7 +36,7 @@ struct Files {
 }
 
 impl FileServer {
-    /// Serves the files of a directory.
+    /// Serves the files of a directory, and pages with links for directories.
     pub fn of_directory(directory: impl Into<PathBuf>) -> Self {
         Self::start(World::new(), Some(directory.into()))
     }
@@ -145,6 +145,11 @@ impl Service for Files {
         if verb == Verb::Other {
             return Ok(status_only(405));
         }
+        if let Some(page) = self.index(&path) {
+            let mut response = Response::new(full(Bytes::from(page)));
+            set(&mut response, "content-type", "text/html; charset=utf-8");
+            return Ok(response);
+        }
         let Some(file) = self.find(&path, &orders) else {
             return Ok(status_only(404));
         };
@@ -171,6 +176,31 @@ impl Files {
         let redirects = redirects.unwrap_or_else(PoisonError::into_inner);
         let found = redirects.iter().find(|(from, ..)| path.starts_with(from));
         found.map(|(_, status, location)| (*status, location.clone()))
+    }
+
+    /// The page of a directory of the disk, as nginx writes it, for a path with a slash at its end.
+    fn index(&self, path: &str) -> Option<String> {
+        let directory = self.directory.as_ref()?;
+        if !(path.is_empty() || path.ends_with('/')) || path.split('/').any(|part| part == "..") {
+            return None;
+        }
+        let mut links = vec!["../".to_owned()];
+        for entry in std::fs::read_dir(directory.join(path)).ok()? {
+            let entry = entry.ok()?;
+            let name = entry.file_name().into_string().ok()?;
+            let name = utf8_percent_encode(&name, NON_ALPHANUMERIC).to_string();
+            links.push(match entry.path().is_dir() {
+                true => format!("{name}/"),
+                false => name,
+            });
+        }
+        let links = links
+            .iter()
+            .map(|link| format!("<a href=\"{link}\">{link}</a>   01-Jan-2020 00:00   -\n"));
+        let links: String = links.collect();
+        Some(format!(
+            "<html><body><h1>Index of /{path}</h1><hr><pre>{links}</pre><hr></body></html>"
+        ))
     }
 
     fn find(&self, path: &str, orders: &Orders) -> Option<Arc<StoredObject>> {

@@ -38,9 +38,9 @@ struct Facts {
 /// known places: nothing else is made slower by this.
 pub(super) async fn local_source(
     context: &Context,
-    args: &Import,
+    sources: &[SourceLocation],
 ) -> Result<Option<AlphaRepository>, Failure> {
-    match &args.sources[..] {
+    match sources {
         [SourceLocation { location, .. }]
             if location.path().is_some_and(|it| it.join("r").is_dir()) =>
         {
@@ -53,11 +53,11 @@ pub(super) async fn local_source(
 /// Opens it where no other source was found: there is nothing, or objects that are none.
 pub(super) async fn instead(
     context: &Context,
-    args: &Import,
+    sources: &[SourceLocation],
     error: Error,
 ) -> Result<AlphaRepository, Failure> {
     let is_another = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid);
-    match &args.sources[..] {
+    match sources {
         [SourceLocation { location, .. }] if is_another => match open(context, location).await {
             Ok(Some(source)) => Ok(source),
             // What was said first is what was looked for first.
@@ -121,9 +121,13 @@ fn check(args: &Import) -> Result<(), Failure> {
         ("--virtual", args.r#virtual),
         ("--message", args.message.is_some()),
     ];
-    match given.iter().find(|(_, given)| *given) {
+    let given = given
+        .iter()
+        .find(|(_, given)| *given)
+        .map(|(name, _)| *name);
+    match given.or(args.collected.given()) {
         None => Ok(()),
-        Some((name, _)) => {
+        Some(name) => {
             let problem = format!(
                 "{name} makes no sense for a repository of the alpha generation: its whole history is imported"
             );

@@ -5,11 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use icefield::ingest::{self, ArchiveOptions, ImportReport, Order, Overlap};
+use icefield::ingest::{self, ArchiveOptions, ImportError, ImportReport, Order, Overlap};
 use icefield::{Error, Purpose, SnapshotId, SourceLocation, VirtualAccess};
 use serde::Serialize;
 
+mod abandon;
 mod combined;
+mod named;
 mod plan;
 
 use super::{Context, alpha};
@@ -43,6 +45,10 @@ struct Imported {
     gaps: Vec<plan::Gap>,
     lacking: Vec<combined::Lacking>,
     attributes: Vec<combined::Attribute>,
+    /// Chunks that an earlier attempt had stored.
+    resumed_chunks: u64,
+    /// Sources that were there already.
+    skipped: Vec<String>,
     ignored: Ignored,
     warnings: Vec<String>,
     omitted: Vec<plan::Omitted>,
@@ -60,12 +66,21 @@ pub(super) async fn run(context: &Context, args: Import) -> Result<(), Failure> 
 }
 
 async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), Failure> {
-    if args.sources.len() > 1 && args.append.is_none() && args.concat.is_none() {
+    if args.collected.abandon {
+        return abandon::run(context, &args, out).await;
+    }
+    if args.collected.skip_existing && args.append.is_none() {
+        let problem = "--skip-existing compares sources with what is there, and nothing says along which dimension";
+        return Err(Failure::new(Exit::Usage, problem).hint("--append DIM does"));
+    }
+    let named = named::sources(context, &args).await?;
+    let says_how = args.collected.says_how();
+    if named.len() > 1 && !says_how && args.append.is_none() && args.concat.is_none() {
         let problem = "several sources, and nothing says how they belong together";
         return Err(Failure::new(Exit::Usage, problem)
-            .hint("--concat DIM puts them behind one another, --append DIM behind what is there"));
+            .hint("--concat DIM puts them behind one another, --append DIM behind what is there, --concat-new DIM along a new dimension"));
     }
-    if let Some(source) = alpha::local_source(context, &args).await? {
+    if let Some(source) = alpha::local_source(context, &named).await? {
         return alpha::import(context, &args, source, out).await;
     }
     let overlap = match args.overlap {
@@ -81,14 +96,14 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
             ..args.archives.options()
         },
     };
-    let (sources, access) = match open_sources(context, &args.sources, reading).await {
+    let (sources, access) = match open_sources(context, &named, reading).await {
         Ok(opened) => opened,
         Err(error) => {
-            let source = alpha::instead(context, &args, error).await?;
+            let source = alpha::instead(context, &named, error).await?;
             return alpha::import(context, &args, source, out).await;
         }
     };
-    let goes_behind = args.append.is_some() || args.concat.is_some();
+    let goes_behind = says_how || args.append.is_some() || args.concat.is_some();
     if args.overlap.is_some() && !goes_behind && !sources.iter().any(|it| it.may_repeat()) {
         let problem = "--overlap, and there is nothing that a source could overlap";
         return Err(Failure::new(Exit::Usage, problem)
@@ -98,7 +113,7 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
     let message = args
         .message
         .clone()
-        .unwrap_or_else(|| default_message(&args));
+        .unwrap_or_else(|| default_message(&args, &named));
     let bar = Arc::new(Bar::new("committing"));
     let mut sources = sources.into_iter();
     let first = sources.next().expect("BUG: clap asks for at least one");
@@ -108,12 +123,16 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
         .layout(args.laid.layout())
         .progress(Arc::<Bar>::clone(&bar))
         .interruptible(&on_ctrl_c());
+    import = import.and(sources);
     if let Some(dimension) = args.concat.as_ref().or(args.append.as_ref()) {
-        import = import.concat(dimension, sources);
+        import = import.concat(dimension, []);
     }
     if let Some(dimension) = &args.append {
         import = import.append(dimension);
     }
+    import = args
+        .collected
+        .apply(import, args.append.as_deref(), &abandon::name(&args));
     if args.selected.skip_unsupported {
         import = import.skip_unsupported();
     }
@@ -137,17 +156,21 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
     if args.dry_run {
         let planned = import.plan(&repository, args.branch.clone()).await;
         bar.clear();
-        return plan::print(&args, planned?, &mut out);
+        return match planned {
+            Err(error) if is_nothing(&error) => unchanged(&args, error, &mut out),
+            planned => plan::print(&args, planned?, &mut out),
+        };
     }
     let imported = import.run(&repository, args.branch.clone(), &message).await;
     bar.clear();
     let imported = match imported {
-        Err(nothing @ ingest::ImportError::NothingNew { .. }) => {
+        Err(nothing @ ImportError::NothingNew { .. }) => {
             let facts = facts(&args, "unchanged", None, ImportReport::default());
             return out.facts(&facts, |_, out| {
                 writeln!(out, "{}", printable(&nothing.to_string()))
             });
         }
+        Err(error) if is_nothing(&error) => return unchanged(&args, error, &mut out),
         imported => imported?,
     };
     let unknown = match &imported.commit {
@@ -173,6 +196,27 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
             })
         }
     }
+}
+
+/// Whether there is nothing to do, and nothing wrong.
+fn is_nothing(error: &ImportError) -> bool {
+    matches!(
+        error,
+        ImportError::NothingToDo { .. } | ImportError::AlreadyLanded { .. }
+    )
+}
+
+/// Says that there is nothing to do, and why.
+fn unchanged(args: &Import, error: ImportError, out: &mut Output) -> Result<(), Failure> {
+    let said = error.to_string();
+    let (skipped, snapshot_id) = match error {
+        ImportError::NothingToDo { skipped, .. } => (skipped, None),
+        ImportError::AlreadyLanded { snapshot } => (Vec::new(), Some(snapshot)),
+        _ => (Vec::new(), None),
+    };
+    let mut facts = facts(args, "unchanged", snapshot_id, ImportReport::default());
+    facts.skipped = skipped;
+    out.facts(&facts, |_, out| writeln!(out, "{}", printable(&said)))
 }
 
 /// Files opened at a time.
@@ -221,8 +265,10 @@ pub(super) async fn open_sources(
 }
 
 /// Only the name of the source: where it lay is nobody's business later.
-fn default_message(args: &Import) -> String {
-    let first = &args.sources[0].location;
+fn default_message(args: &Import, sources: &[SourceLocation]) -> String {
+    let Some(first) = sources.first().map(|source| &source.location) else {
+        return "Import".to_owned();
+    };
     let name = match first.path().map(Path::canonicalize) {
         Some(Ok(path)) => path
             .file_name()
@@ -235,8 +281,8 @@ fn default_message(args: &Import) -> String {
         }
     };
     let mut name = name.unwrap_or_else(|| "a source".to_owned());
-    if args.sources.len() > 1 {
-        name = format!("{name} and {} more", args.sources.len() - 1);
+    if sources.len() > 1 {
+        name = format!("{name} and {} more", sources.len() - 1);
     }
     match &args.append {
         None => format!("Import {name}"),
@@ -280,6 +326,8 @@ fn facts(
             .iter()
             .map(combined::Attribute::new)
             .collect(),
+        resumed_chunks: report.resumed_chunks,
+        skipped: report.skipped,
         ignored: Ignored {
             count: report.ignored.count(),
             examples: report.ignored.examples().to_vec(),
@@ -310,6 +358,10 @@ fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
         let chunks = count(facts.virtual_chunks, "chunk", "chunks");
         let bytes = output::bytes(facts.virtual_bytes);
         parts.push(format!("{chunks} referred to ({bytes})"));
+    }
+    if facts.resumed_chunks > 0 {
+        let chunks = count(facts.resumed_chunks, "chunk", "chunks");
+        parts.push(format!("{chunks} of them stored before"));
     }
     if facts.assembled_chunks > 0 {
         let chunks = count(facts.assembled_chunks, "chunk", "chunks");
@@ -342,6 +394,7 @@ fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
     combined::rounded(&facts.rounded_arrays, out)?;
     plan::gaps(&facts.gaps, out)?;
     combined::print(&facts.lacking, &facts.attributes, out)?;
+    plan::skipped(&facts.skipped, out)?;
     plan::omitted(&facts.omitted, out)?;
     for path in &facts.kept_groups {
         writeln!(

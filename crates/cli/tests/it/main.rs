@@ -26,6 +26,7 @@ mod alpha_look;
 mod append;
 mod archives;
 mod bad_input;
+mod collections;
 mod commands;
 mod damage;
 mod doctor;

@@ -31,6 +31,7 @@ __all__ = [
     "export",
     "fsck",
     "import_files",
+    "end_imports",
     "rechunk",
     "rechunk_in_session",
     "unbundle",
@@ -311,6 +312,7 @@ def run_share(
     sources: tuple[Sequence[str], Sequence[str]],
     what: str,
 ) -> Task[tuple[bytes, str]]: ...
+def end_imports(repository: Repository) -> Task[str]: ...
 def rechunk(repository: Repository, what: str, progress: _Progress = None) -> Task[str]: ...
 def rechunk_in_session(session: Session, what: str, progress: _Progress = None) -> Task[str]: ...
 def materialize_part(

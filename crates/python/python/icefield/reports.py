@@ -1,6 +1,7 @@
 """What checks, retention, copies, imports, rechunkings, exports and moves of windows report."""
 
 from icefield._values.imports import (
+    AbandonedImport,
     DifferingAttribute,
     ImportGap,
     ImportPlan,
@@ -26,6 +27,7 @@ from icefield._values.reports import (
 )
 
 __all__ = [
+    "AbandonedImport",
     "ArrayLayout",
     "BundleReport",
     "CopyReport",

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use icefield::ingest::{
-    ArchiveOptions, Attributes, DifferingAttribute, Encoding, Gap, Import, ImportError, ImportPlan,
-    ImportReport, Lacking, Missing, Order, Overlap, Overviews, Selection, Source, Unsupported,
+    ArchiveOptions, Attributes, Combine, DifferingAttribute, Encoding, Gap, Import, ImportError,
+    ImportPlan, ImportReport, Lacking, Missing, Order, Overlap, Overviews, Selection, Source,
+    Unsupported, ValueFrom, abandon_imports,
 };
 use icefield::{
-    CommitOutcome, Interrupt, NodePath, Purpose, Schemes, SourceLocation, VirtualAccess,
+    CommitOutcome, Interrupt, NodePath, Purpose, Schemes, SourceLocation, SourceName,
+    VirtualAccess, name_of_sources,
 };
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -24,9 +26,9 @@ use crate::task::{BEGINS_ANEW, Task, begin_interruptible};
 /// Files opened at a time.
 const OPENED_AT_ONCE: usize = 8;
 
-/// Imports sources (paths or URLs) in one commit. `what` is a JSON object: `branch`, `group`, `message`, `variables`, `drop`
+/// Imports sources (paths, URLs, or patterns for them) in one commit. `what` is a JSON object: `branch`, `group`, `message`, `variables`, `drop`
 /// (paths), `rename` (names by paths), `skip_unsupported`, `virtual`, `copy` (paths of arrays that are copied all the same), `append`,
-/// `concat` (dimensions), `unordered`, `order`, `overlap`, `time_units`, `repack`, `unpack`, `missing`, `attributes`, `chunks`, `shards`, `codec`, `legacy_endian`, `split_compound`, `overviews` (`all`, `none` or a number), and `plan`, with which nothing is written. Returns a JSON object: the fields
+/// `concat`, `concat_new` (dimensions), `value_from`, `combine`, `skip_existing`, `resume`, `unordered`, `order`, `overlap`, `time_units`, `repack`, `unpack`, `missing`, `attributes`, `chunks`, `shards`, `codec`, `legacy_endian`, `split_compound`, `overviews` (`all`, `none` or a number), and `plan`, with which nothing is written. Returns a JSON object: the fields
 /// of `ImportPlan` or `ImportReport` in the module `icefield`.
 #[pyfunction]
 #[pyo3(signature = (repository, sources, what, progress=None))]
@@ -39,15 +41,25 @@ pub(crate) fn import_files(
 ) -> PyResult<Task> {
     let repository = repository.handle()?;
     let what = options(what)?;
-    let sources = locations(&sources, &what)?;
+    let has_legacy_endian = what["legacy_endian"].as_bool() == Some(true);
+    let names = sources.iter().map(|text| SourceName::parse(text));
+    let names: Vec<SourceName> = names.collect::<Result<_, _>>().map_err(Failure::from)?;
     let branch = convert::branch(what["branch"].as_str().unwrap_or("main"))?;
     let progress = Arc::new(Told::new(progress, "copying"));
     let interrupt = Interrupt::new();
     begin_interruptible(py, interrupt.clone(), BEGINS_ANEW, async move {
+        let schemes = Schemes::standard();
+        let mut sources = interrupt.unless(schemes.expand(&names)).await??;
+        for source in &mut sources {
+            source.options.has_legacy_endian |= has_legacy_endian;
+        }
         let access = repository.virtual_access().clone();
         let (sources, granted) = opened(&sources, access, &what, &interrupt).await?;
         let importer = importer(&repository, granted).await?;
-        let import = described(&what, sources, &progress)?.interruptible(&interrupt);
+        let mut import = described(&what, sources, &progress)?.interruptible(&interrupt);
+        if what["resume"].as_bool() != Some(false) {
+            import = import.resumable(name(&what, &names));
+        }
         if what["plan"].as_bool() == Some(true) {
             let planned = import.plan(&importer, branch).await;
             progress.end();
@@ -58,6 +70,14 @@ pub(crate) fn import_files(
         progress.end();
         let (id, report) = match imported {
             Err(ImportError::NothingNew { .. }) => (None, ImportReport::default()),
+            Err(ImportError::NothingToDo { skipped, .. }) => {
+                let mut report = ImportReport::default();
+                report.skipped = skipped;
+                (None, report)
+            }
+            Err(ImportError::AlreadyLanded { snapshot }) => {
+                (Some(snapshot.to_string()), ImportReport::default())
+            }
             imported => {
                 let imported = imported.map_err(icefield::Error::from)?;
                 match imported.commit {
@@ -158,6 +178,8 @@ pub(super) fn reported(report: &ImportReport, id: Option<String>, containers: &[
         "gaps": gaps(&report.gaps),
         "lacking": lacking(&report.lacking),
         "attributes": attributes(&report.attributes),
+        "resumed_chunks": report.resumed_chunks,
+        "skipped": report.skipped,
         "ignored": report.ignored.count(),
         "warnings": report.warnings,
         "omitted": omitted(&report.omitted),
@@ -178,11 +200,15 @@ pub(super) fn described(
         )
     })?;
     let (append, concat) = (what["append"].as_str(), what["concat"].as_str());
-    if sources.len() > 0 && append.is_none() && concat.is_none() {
+    let concat_new = what["concat_new"].as_str();
+    let combine = one_of(what, "combine", ["nested", "by-coords"])?;
+    let is_by_coords = combine == "by-coords";
+    let says_how = append.is_some() || concat.is_some() || concat_new.is_some() || is_by_coords;
+    if sources.len() > 0 && !says_how {
         return Err(Failure::new(
             "invalid-argument",
             "several sources, and nothing says how they belong together: `concat` puts them behind one another along a \
-             dimension, `append` behind what is there",
+             dimension, `append` behind what is there, `concat_new` along a new dimension",
         ));
     }
     // Messages of one GRIB file may overlap, too.
@@ -217,8 +243,13 @@ pub(super) fn described(
     if what["skip_unsupported"].as_bool() == Some(true) {
         import = import.skip_unsupported();
     }
+    import = import.and(sources);
     if let Some(dimension) = concat.or(append) {
-        import = import.concat(dimension, sources);
+        import = import.concat(dimension, []);
+    }
+    import = collected(what, import, concat_new.or(append))?;
+    if is_by_coords {
+        import = import.combine(Combine::ByCoordinates);
     }
     if let Some(dimension) = append {
         import = import.append(dimension);
@@ -271,6 +302,67 @@ fn combined(what: &Value, mut import: Import) -> Result<Import, Failure> {
         "drop-conflicts" => Attributes::DropConflicts,
         _ => Attributes::First,
     }))
+}
+
+/// Reads `value_from` and `skip_existing`; the new dimension is that of `concat_new` or of an append.
+fn collected(what: &Value, mut import: Import, dimension: Option<&str>) -> Result<Import, Failure> {
+    let wrong = |problem: &str| Failure::new("invalid-argument", problem);
+    match (dimension, what["value_from"].as_str()) {
+        (Some(dimension), Some(from)) => {
+            let from = ValueFrom::parse(from).map_err(|error| wrong(&error.to_string()))?;
+            import = import.stack(dimension, from);
+        }
+        (None, Some(_)) => {
+            let problem = "`value_from` gives values along a new dimension: it needs `concat_new` or `append`";
+            return Err(wrong(problem));
+        }
+        (_, None) if what["concat_new"].is_string() => {
+            return Err(wrong(
+                "`concat_new` needs `value_from`, the values along it",
+            ));
+        }
+        (_, None) => {}
+    }
+    if what["skip_existing"].as_bool() == Some(true) {
+        if !what["append"].is_string() {
+            return Err(wrong(
+                "`skip_existing` compares what is appended: it needs `append`",
+            ));
+        }
+        import = import.skip_existing();
+    }
+    Ok(import)
+}
+
+/// What an import is called by which it goes on if it broke off.
+fn name(what: &Value, names: &[SourceName]) -> String {
+    let said = |name: &str| what[name].as_str().unwrap_or_default().to_owned();
+    let mut name = format!(
+        "{} into {} of {}",
+        name_of_sources(names),
+        what["group"].as_str().unwrap_or("/"),
+        what["branch"].as_str().unwrap_or("main"),
+    );
+    for option in ["append", "concat", "concat_new", "combine"] {
+        if what[option].is_string() {
+            name.push_str(&format!(", {option} {}", said(option)));
+        }
+    }
+    name
+}
+
+/// Ends imports that broke off. Returns a JSON list of what they were: `about`, `branch`, `objects`.
+#[pyfunction]
+pub(crate) fn end_imports(py: Python<'_>, repository: &Repository) -> PyResult<Task> {
+    let repository = repository.handle()?;
+    let interrupt = Interrupt::new();
+    begin_interruptible(py, interrupt.clone(), BEGINS_ANEW, async move {
+        let abandoned = interrupt.unless(abandon_imports(&repository, None)).await?;
+        let abandoned = abandoned.map_err(icefield::Error::from)?.into_iter();
+        let abandoned = abandoned
+            .map(|it| json!({ "about": it.about, "branch": it.branch, "objects": it.objects }));
+        Ok(Value::from(abandoned.collect::<Vec<_>>()).to_string())
+    })
 }
 
 /// Reads `variables` and `drop` (lists of paths) and `rename` (an object of new names by paths).
@@ -427,6 +519,7 @@ fn plan(plan: &ImportPlan) -> Value {
         "gaps": gaps(&plan.gaps),
         "lacking": lacking(&plan.lacking),
         "attributes": attributes(&plan.attributes),
+        "skipped": plan.skipped,
         "warnings": plan.warnings,
         "omitted": omitted(&plan.omitted),
     })

@@ -25,6 +25,8 @@ struct Planned {
     gaps: Vec<Gap>,
     lacking: Vec<Lacking>,
     attributes: Vec<Attribute>,
+    /// Sources that are there already.
+    skipped: Vec<String>,
     warnings: Vec<String>,
     omitted: Vec<Omitted>,
 }
@@ -141,6 +143,7 @@ pub(super) fn print(args: &Import, plan: ImportPlan, out: &mut Output) -> Result
         gaps: plan.gaps.iter().map(Gap::new).collect(),
         lacking: plan.lacking.iter().map(Lacking::new).collect(),
         attributes: plan.attributes.iter().map(Attribute::new).collect(),
+        skipped: plan.skipped,
         omitted: plan.omitted.iter().map(Omitted::new).collect(),
         warnings: plan.warnings,
     };
@@ -171,6 +174,7 @@ fn text(plan: &Planned, out: &mut dyn Write) -> io::Result<()> {
     }
     gaps(&plan.gaps, out)?;
     combined::print(&plan.lacking, &plan.attributes, out)?;
+    skipped(&plan.skipped, out)?;
     omitted(&plan.omitted, out)?;
     for array in &plan.arrays {
         writeln!(out, "{}", described(array))?;
@@ -240,6 +244,25 @@ fn described(array: &Array) -> String {
             )
         }
     }
+}
+
+/// Names sources that are there already, some of them.
+pub(super) fn skipped(sources: &[String], out: &mut dyn Write) -> io::Result<()> {
+    const NAMED: usize = 5;
+    if sources.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = sources.iter().take(NAMED).map(|it| printable(it)).collect();
+    let more = match sources.len() > NAMED {
+        true => ", …",
+        false => "",
+    };
+    let skipped = count(sources.len() as u64, "source", "sources");
+    let names = names.join(", ");
+    writeln!(
+        out,
+        "left out {skipped} that are there already: {names}{more}"
+    )
 }
 
 /// Prints what is left out.

@@ -19,7 +19,7 @@ from icefield._repository.exchange_options import (
     rechunk_document,
 )
 from icefield._repository.handle import Handle
-from icefield._values.imports import ImportPlan, ImportReport
+from icefield._values.imports import AbandonedImport, ImportPlan, ImportReport
 from icefield._values.rechunk import RechunkPlan, RechunkReport
 from icefield._values.reports import ExportReport
 
@@ -52,6 +52,9 @@ class Exchange(Handle):
         """Imports Zarr hierarchies (v2, v3, NCZarr; directories, zip files, URLs), NetCDF, HDF5, GeoTIFF, DMR++ and kerchunk
         references, and copies GRIB of edition 2.
 
+        `sources` are paths, URLs and patterns for them: `*`, `?`, `[abc]`, and `**` for any directories, of local files, in
+        buckets and on web servers that list their directories (`s3://archive/2020/**/*.nc`). What matches is sorted by name.
+
         `variables` leaves just these arrays (or all below these groups) with the coordinates, bounds and grid mappings that they
         name, `drop` leaves nodes out, and `rename` gives nodes other names, and dimensions those of their coordinates.
         `skip_unsupported` leaves out what Zarr has no words for; `ImportReport.omitted` names each such node.
@@ -72,6 +75,15 @@ class Exchange(Handle):
 
         `chunks`, `shards` and `codec` say how the chunks of new arrays are cut and encoded, as in `rechunk`; coordinates keep
         their chunks. What stays where it is keeps both.
+
+        `concat_new` makes each source one element of a new dimension, in the order of the values that `value_from` finds in
+        their names (`pattern:air_m{}.nc`), in a global attribute or in a scalar variable; with `concat`, the sources of each
+        value lie behind one another. `combine="by-coords"` finds out from the coordinates how the sources form a grid, and
+        refuses one with a file missing. With `append` and `skip_existing`, sources that are there already, by value, are left
+        out, so that one call imports what is new, every night.
+
+        An import that broke off goes on where it was if it is called again, unless `resume` is False; `abandon_imports` ends
+        it.
 
         With `plan`, nothing is written, and what would be done is returned. Where sources have nothing that is new, there
         is no commit, and `ImportReport.snapshot_id` is None.
@@ -103,6 +115,14 @@ class Exchange(Handle):
         """As `import_files`, to be awaited."""
         async with told(options.get("progress")) as tell:
             return _imported(await self._begin_import(sources, plan, options, tell), plan)
+
+    def abandon_imports(self) -> list[AbandonedImport]:
+        """Ends imports that broke off; what they had stored is garbage from then on."""
+        return _abandoned(_native.end_imports(self._repository).wait())
+
+    async def abandon_imports_async(self) -> list[AbandonedImport]:
+        """As `abandon_imports`, to be awaited."""
+        return _abandoned(await _native.end_imports(self._repository))
 
     @overload
     def rechunk(
@@ -249,6 +269,10 @@ def _location(given: object, name: str) -> str:
 def _imported(document: str, plan: bool) -> ImportPlan | ImportReport:
     facts = json.loads(document)
     return ImportPlan._of(facts) if plan else ImportReport._of(facts)
+
+
+def _abandoned(document: str) -> list[AbandonedImport]:
+    return [AbandonedImport(**it) for it in json.loads(document)]
 
 
 def _rechunked(document: str, plan: bool) -> RechunkPlan | RechunkReport:

@@ -70,6 +70,16 @@ class ImportOptions(_Layout, total=False):
     """The dimension along which sources lie behind one another."""
     append: str | None
     """The dimension along which sources lie behind what is there."""
+    concat_new: str | None
+    """A new dimension of which each source is one element; with `concat`, the sources of each value lie behind one another."""
+    value_from: str | None
+    """Where values along the new dimension come from: `pattern:REGEX`, `attribute:NAME` or `variable:NAME`."""
+    combine: Literal["nested", "by-coords"]
+    """How sources belong together: as the options say, or as the values of their coordinates do; `nested`."""
+    skip_existing: bool
+    """Leave out sources whose coordinates along `append` are all there, and create what is not there at all."""
+    resume: bool
+    """Go on where an import of the same sources broke off, and leave what is needed for that; True."""
     unordered: bool
     """Take coordinates along that dimension as they come."""
     order: Literal["given", "name", "coordinate"]
@@ -107,6 +117,11 @@ def import_document(options: ImportOptions, names: list[str]) -> dict[str, Any]:
         "copy": texts(options.get("copy", ()), "copy"),
         "append": _optional(options.get("append"), "append"),
         "concat": _optional(options.get("concat"), "concat"),
+        "concat_new": _optional(options.get("concat_new"), "concat_new"),
+        "value_from": _optional(options.get("value_from"), "value_from"),
+        "combine": text(options.get("combine", "nested"), "combine"),
+        "skip_existing": truth(options.get("skip_existing", False), "skip_existing"),
+        "resume": truth(options.get("resume", True), "resume"),
         "unordered": truth(options.get("unordered", False), "unordered"),
         "order": text(options.get("order", "given"), "order"),
         "overlap": text(options.get("overlap", "refuse"), "overlap"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 __all__ = [
+    "AbandonedImport",
     "DifferingAttribute",
     "ImportGap",
     "ImportPlan",
@@ -15,6 +16,18 @@ __all__ = [
     "PlannedArray",
     "PlannedSource",
 ]
+
+
+@dataclass(frozen=True)
+class AbandonedImport:
+    """An import that broke off and was ended."""
+
+    about: str
+    """What was imported, in words."""
+    branch: str
+    """The branch that it would have been committed to."""
+    objects: int
+    """Objects that it had left to go on, which were removed."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +162,8 @@ class ImportPlan:
     """Arrays that sources lack."""
     attributes: list[DifferingAttribute]
     """Attributes that sources have otherwise than those before them."""
+    skipped: list[str]
+    """Sources that are there already, and would be left out."""
     warnings: list[str]
     """What a reader of the result should know."""
     omitted: list[OmittedNode]
@@ -205,6 +220,10 @@ class ImportReport:
     """Arrays that sources lack."""
     attributes: list[DifferingAttribute]
     """Attributes that sources have otherwise than those before them."""
+    resumed_chunks: int
+    """Of the chunks that were copied, those that an earlier attempt had stored."""
+    skipped: list[str]
+    """Sources that were there already, and were left out."""
     ignored: int
     """Files and directories of no node, which were left out."""
     warnings: list[str]
