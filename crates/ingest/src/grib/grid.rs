@@ -119,15 +119,16 @@ impl Grid {
             return Err(GribProblem::damaged(3, "it has no points"));
         }
         let template = octets.u16(13)?;
-        let is_held = match template {
-            0 | 40 => octets.u32(31)? == VARIES,
-            1 | 10 | 20 | 30 => true,
-            _ => false,
+        // Regular grids have a latitude for each row, and a longitude for each column.
+        let held = match template {
+            0 | 40 if octets.u32(31)? != VARIES => {
+                u64::from(octets.u32(31)?) + u64::from(octets.u32(35)?)
+            }
+            0 | 1 | 10 | 20 | 30 | 40 => points,
+            _ => 0,
         };
-        if is_held {
-            let left = room.checked_sub(points);
-            *room = left.ok_or_else(|| unsupported("the number of points", points))?;
-        }
+        let left = room.checked_sub(held);
+        *room = left.ok_or_else(|| unsupported("the number of points", points))?;
         let grid = match template {
             0 => angles::regular(&octets, points)?,
             1 => angles::rotated(&octets, points)?,

@@ -552,6 +552,24 @@ async fn what_is_not_read_is_named() {
 }
 
 #[tokio::test]
+async fn coordinates_that_do_not_fit_are_refused() {
+    let mut bad = fixture("grid_regular");
+    let sections = write::sections(&bad);
+    // One row of 200 million points: a longitude for each would take more than a gigabyte.
+    let points = 200_000_000_u32.to_be_bytes();
+    let at = sections[&3];
+    bad[at + 6..at + 10].copy_from_slice(&points);
+    bad[at + 30..at + 34].copy_from_slice(&points);
+    bad[at + 34..at + 38].copy_from_slice(&1_u32.to_be_bytes());
+    let (found, message, _) = problem(&bad).await;
+    assert_eq!(message, 1);
+    assert!(
+        matches!(found, GribProblem::Unsupported { section: 3, .. }),
+        "{found:?}"
+    );
+}
+
+#[tokio::test]
 async fn lengths_that_lie_are_refused() {
     let good = fixture("grid_regular");
     let all = [good.clone(), good.clone()].concat();

@@ -435,6 +435,24 @@ mod tests {
     }
 
     #[test]
+    fn more_examples_of_the_manual() {
+        let ellipsoid = |major: f64, squared: f64| Earth {
+            major,
+            minor: major * (1.0 - squared).sqrt(),
+        };
+        // Page 267: Mercator's from the meridian 180; page 316: the south pole, true at 71 S, from 100 W.
+        let mercator = Projection::mercator(ellipsoid(6_378_206.4, 0.006_768_66), 0.0);
+        let (x, y) = mercator.expect("it can be had").forward(35.0, 105.0);
+        assert!((x - 11_688_673.7).abs() < 0.5, "{x}");
+        assert!((y - 4_139_145.6).abs() < 0.5, "{y}");
+        let earth = ellipsoid(6_378_388.0, 0.006_722_67);
+        let polar = Projection::polar(earth, -71.0, -100.0, true);
+        let (x, y) = polar.expect("it can be had").forward(-75.0, 150.0);
+        assert!((x + 1_540_033.6).abs() < 0.5, "{x}");
+        assert!((y + 560_526.4).abs() < 0.5, "{y}");
+    }
+
+    #[test]
     fn what_makes_no_projection_is_refused() {
         assert!(Projection::lambert(WGS84, 0.0, 0.0, (30.0, -30.0)).is_err());
         assert!(Projection::mercator(WGS84, 90.0).is_err());
