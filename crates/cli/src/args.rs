@@ -112,7 +112,7 @@ pub(crate) enum Command {
     Init(Init),
     /// Copy arrays into a branch, or refer to them where they lie, in one commit.
     #[command(after_help = SOURCES)]
-    Import(Import),
+    Import(Box<Import>),
     /// Copy chunks that lie in foreign files into the repository, in one commit.
     Materialize(Materialize),
     /// Give an array other chunks, shards or codecs, in one commit.

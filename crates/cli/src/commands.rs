@@ -76,7 +76,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Upgrade(args) => upgrade::run(&context, args).await,
         Command::Downgrade(args) => downgrade::run(&context, args).await,
         Command::SetStatus(args) => set_status::run(&context, args).await,
-        Command::Import(args) => import::run(&context, args).await,
+        Command::Import(args) => import::run(&context, *args).await,
         Command::Append(args) => windows::grow(&context, windows::Way::End, args).await,
         Command::Prepend(args) => windows::grow(&context, windows::Way::Start, args).await,
         Command::Trim(args) => windows::trim(&context, args).await,
