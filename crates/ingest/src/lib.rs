@@ -119,7 +119,6 @@ pub use materialize::{Materialize, MaterializeReport};
 #[cfg(feature = "codecs")]
 pub use netcdf::{NetcdfError, VariableReader, archive_of_cdl, dataset_of};
 pub use netcdf3::read_netcdf3;
-#[cfg(feature = "codecs")]
 pub use numbers::Number;
 pub use packing::PackingError;
 pub use progress::Progress;

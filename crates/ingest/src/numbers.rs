@@ -209,6 +209,7 @@ impl NumberDecoder {
     }
 
     /// Bytes of an element.
+    #[cfg(any(feature = "codecs", test))]
     pub(crate) fn width(&self) -> usize {
         self.width
     }

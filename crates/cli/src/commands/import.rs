@@ -503,7 +503,7 @@ mod tests {
         };
         let printed = Printed::default();
         let out = Output::to(printed.clone(), args.facts);
-        let failure = import(&context, args, out).await.expect_err("unknown");
+        let failure = import(&context, *args, out).await.expect_err("unknown");
         assert_eq!(failure.exit, Exit::Unknown, "{failure:?}");
 
         let printed = printed.0.lock().expect("not poisoned").clone();

@@ -77,10 +77,11 @@ fn whatever_does_not_fit_is_named() {
         (
             |world| {
                 let mut document = array(&[2, 3], &[2, 3], &["t", "y"]);
-                document["data_type"] = json!("int8");
+                document["data_type"] = json!("complex64");
+                document["fill_value"] = json!([0.0, 0.0]);
                 world.json("bad/x/zarr.json", &document);
             },
-            "/x cannot be appended to: its `data_type` is \"uint8\" here and \"int8\" in the source",
+            "/x cannot be appended to: its `data_type` is \"uint8\" here and \"complex64\" in the source",
         ),
         (
             |world| world.json("bad/x/zarr.json", &array(&[2, 4], &[2, 3], &["t", "y"])),
@@ -132,4 +133,51 @@ fn attributes_of_groups_stay_and_that_is_told() {
     assert_eq!(root["attributes"]["title"], "a tree");
     let facts = world.facts(&["import", "two", "r", "--append", "t"]);
     assert_eq!(facts["kept_groups"], json!(["/"]));
+}
+
+#[test]
+fn what_sources_do_not_have_in_common_is_told() {
+    let world = World::with_history();
+    world.tree("two", 2, 9);
+    let mut document = array(&[2, 3], &[2, 3], &["t", "y"]);
+    document["data_type"] = json!("int8");
+    document["attributes"] = json!({ "note": "two" });
+    world.json("two/x/zarr.json", &document);
+    world.file("two/x/c/0/0", [9; 6]);
+    let mut new = array(&[2], &[2], &["t"]);
+    new["attributes"] = json!({ "_FillValue": 9 });
+    world.json("two/z/zarr.json", &new);
+    world.file("two/z/c/0", [1, 2]);
+    let plain = ["import", "two", "r", "--append", "t"];
+    let error = world.fails(1, &plain);
+    assert!(error.contains("--attributes first"), "{error}");
+    let attributes = [&plain[..], &["--attributes", "first"]].concat();
+    let error = world.fails(1, &attributes);
+    assert!(
+        error.contains("/z does not exist yet") && error.contains("--missing fill"),
+        "{error}"
+    );
+    let all = [&attributes[..], &["--missing", "fill"]].concat();
+    let planned = world.ok(&[&all[..], &["--dry-run"]].concat());
+    for line in [
+        "numbers stored otherwise in /x",
+        "filled /z, which is not in the repository",
+        "kept the attribute note of /x; ",
+    ] {
+        assert!(planned.contains(line), "{line} is not in: {planned}");
+    }
+    let said = world.ok(&all);
+    assert!(
+        said.contains("stored otherwise the numbers of /x"),
+        "{said}"
+    );
+    for wrong in [
+        &["--repack", "-1"][..],
+        &["--repack", "nan"],
+        &["--unpack"],
+        &["--missing", "ignore"],
+    ] {
+        world.fails(2, &[&plain[..], wrong].concat());
+    }
+    world.fails(2, &["import", "two", "r", "--missing", "fill"]);
 }

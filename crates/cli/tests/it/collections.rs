@@ -224,7 +224,7 @@ fn many_sources_need_few_descriptors() {
             dimension,
             "--json",
         ];
-        let mut command = world.command(&args);
+        let command = world.command(&args);
         let command = std::process::Command::new("sh")
             .args(["-c", &limited, "sh"])
             .args(

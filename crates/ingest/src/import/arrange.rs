@@ -9,6 +9,7 @@ use std::sync::Arc;
 use icefield_core::{MetadataError, NodePath, Session};
 use serde_json::{Map, Value};
 
+use super::converted::Taken;
 use super::labels::{self, Label, Line, Tail, float, follow, ordered};
 use super::share::digest;
 use super::times::{self, Documents, MAX_DOCUMENT};
@@ -39,6 +40,8 @@ pub(super) struct Opened {
     pub(super) reencoded: BTreeMap<NodePath, Difference>,
     /// What is kept along the dimension, and of how many elements; `None` for all.
     pub(super) kept: Option<(Range<u64>, u64)>,
+    /// The same for conversions, which were described before that was known.
+    pub(super) taken: Arc<Taken>,
 }
 
 impl Opened {
@@ -48,7 +51,8 @@ impl Opened {
             Arc::clone(&self.source),
             std::mem::take(&mut self.hierarchy),
         );
-        let (source, hierarchy, converted) = times::converted(source, hierarchy, targets).await?;
+        let (source, hierarchy, converted) =
+            times::converted(source, hierarchy, targets, &self.taken).await?;
         (self.source, self.hierarchy) = (source, hierarchy);
         for path in converted {
             if !self.converted.contains(&path) {
@@ -327,6 +331,12 @@ pub(super) async fn places(
             .first()
             .and_then(|(_, label, _)| tails.get(&label.path).copied());
         cut_ends(opened, &mut lines, existing.unwrap_or(Tail::Empty)).await?;
+    }
+    for one in opened.iter() {
+        if let Some((kept, _)) = &one.kept {
+            // Nothing else sets it.
+            let _ = one.taken.set((dimension.to_owned(), kept.clone()));
+        }
     }
     Ok(Places {
         gaps: gaps(opened, &lines),

@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -20,6 +21,9 @@ use crate::plan::document_error;
 use crate::regions::{Region, each, place};
 use crate::source::References;
 use crate::{ChunkEntry, Hierarchy, ImportError, Source, SourceError, SourceNode};
+
+/// The dimension and its elements that are taken of a source, once that is known; others are not converted then.
+pub(super) type Taken = OnceLock<(String, Range<u64>)>;
 
 /// Makes elements of one array those of another.
 pub(super) trait Convert: fmt::Debug + Send + Sync {
@@ -58,6 +62,7 @@ struct Array {
     /// Whether chunks that do not exist must: their elements become others than unwritten ones of the result.
     is_full: bool,
     is_at_hand: bool,
+    taken: Arc<Taken>,
 }
 
 /// Wraps a source with conversions of some of its arrays.
@@ -68,6 +73,7 @@ pub(super) async fn converted(
     source: Arc<dyn Source>,
     mut hierarchy: Hierarchy,
     conversions: BTreeMap<NodePath, Conversion>,
+    taken: &Arc<Taken>,
 ) -> Result<(Arc<dyn Source>, Hierarchy), ImportError> {
     if conversions.is_empty() {
         return Ok((source, hierarchy));
@@ -94,6 +100,7 @@ pub(super) async fn converted(
             listed: HashMap::new(),
             is_full: false,
             is_at_hand: conversion.is_at_hand,
+            taken: Arc::clone(taken),
         };
         one.list(&*source, &path).await?;
         hierarchy.nodes.insert(path.clone(), parsed);
@@ -125,7 +132,21 @@ impl Array {
         Ok(())
     }
 
-    /// Converts a chunk. What lies beyond the edges of the array is fill values.
+    /// The box of the elements that are taken.
+    fn taken(&self) -> Region {
+        let mut all = Region::new(vec![0; self.array.shape.len()], self.array.shape.clone());
+        if let Some((dimension, taken)) = self.taken.get() {
+            let mut names = self.array.dimension_names.iter().flatten();
+            let axis = names.position(|name| name.as_ref() == Some(dimension));
+            if let Some(axis) = axis.filter(|axis| *axis < all.shape.len()) {
+                all.start[axis] = taken.start;
+                all.shape[axis] = taken.end - taken.start;
+            }
+        }
+        all
+    }
+
+    /// Converts a chunk. What is not taken, and lies beyond the edges of the array, is fill values.
     fn chunk(&self, index: &[u32], elements: &Elements) -> Result<Vec<u8>, String> {
         let filled = self.encode.filled_chunk();
         let (Some(from), Some(filled)) = (fixed(elements), fixed(&filled)) else {
@@ -138,8 +159,7 @@ impl Array {
             .zip(shape)
             .map(|(at, chunk)| u64::from(*at) * chunk);
         let whole = Region::new(start.collect(), shape.clone());
-        let all = Region::new(vec![0; shape.len()], self.array.shape.clone());
-        let Some(inside) = whole.common(&all) else {
+        let Some(inside) = whole.common(&self.taken()) else {
             return self.encode.encode(Elements::Fixed(into));
         };
         let (width, to_width) = (self.decode.width(), self.encode.width());

@@ -120,8 +120,8 @@ impl Import {
             }
             let hierarchy = std::mem::take(&mut one.hierarchy);
             let source = Arc::clone(&one.source);
-            let converted = converted::converted(source, hierarchy, conversions).await?;
-            (one.source, one.hierarchy) = converted;
+            let converted = converted::converted(source, hierarchy, conversions, &one.taken);
+            (one.source, one.hierarchy) = converted.await?;
         }
         Ok(encoded)
     }

@@ -138,6 +138,7 @@ impl Import {
             converted: Vec::new(),
             reencoded: BTreeMap::new(),
             kept: None,
+            taken: Arc::default(),
         })
     }
 

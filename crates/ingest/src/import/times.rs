@@ -10,7 +10,7 @@ use std::sync::Arc;
 use icefield_core::NodePath;
 use serde_json::{Map, Value};
 
-use super::converted::{self, Convert};
+use super::converted::{self, Convert, Taken};
 use crate::archive::values::base64_bytes;
 use crate::cf::{Conversion, Number, NumberType, TimeError, TimeUnits};
 use crate::{Hierarchy, ImportError, Source, SourceError};
@@ -92,6 +92,7 @@ pub(super) async fn converted(
     source: Arc<dyn Source>,
     hierarchy: Hierarchy,
     targets: &Documents,
+    taken: &Arc<Taken>,
 ) -> Result<(Arc<dyn Source>, Hierarchy, Vec<NodePath>), ImportError> {
     let own = documents(&hierarchy);
     let paths: Vec<NodePath> = own
@@ -135,7 +136,7 @@ pub(super) async fn converted(
         };
         conversions.insert(path.clone(), conversion);
     }
-    let (source, hierarchy) = converted::converted(source, hierarchy, conversions).await?;
+    let (source, hierarchy) = converted::converted(source, hierarchy, conversions, taken).await?;
     Ok((source, hierarchy, paths))
 }
 

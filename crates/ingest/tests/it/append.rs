@@ -83,9 +83,10 @@ async fn what_differs_is_refused_by_name() {
         edit(&tree);
         cases.push((tree, named));
     };
-    case("/x", |tree| {
+    case("/x cannot be appended to: its `data_type`", |tree| {
         let mut other = array(&[3, 2], &[2, 2], &["y", "t"]);
-        other["data_type"] = json!("int8");
+        other["data_type"] = json!("complex64");
+        other["fill_value"] = json!([0.0, 0.0]);
         tree.json("x/zarr.json", &other);
     });
     case("`dimension_names[0]`", |tree| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use icefield_core::{BranchName, Repository};
-use icefield_ingest::{Encoding, Import, Order, Source};
+use icefield_ingest::{Encoding, Import, Order, Overlap, Source};
 use serde_json::{Value, json};
 
 use crate::common::numbers::{along_t, chunks, stored, texts, tree, write};
@@ -411,4 +411,25 @@ async fn arrays_without_dimensions_stay_as_they_are() {
         let said = chain(&refused(import.into_group(path("/g")), &repository).await);
         assert!(said.contains("/g/height"), "{said}");
     }
+}
+
+/// What is left out because it overlaps may be lost.
+#[tokio::test]
+async fn only_numbers_that_are_taken_must_be_exact() {
+    let with_labels = |tree: Tree, labels: &[f64]| {
+        write(
+            &tree,
+            "t",
+            &along_t("int8", labels.len(), json!({})),
+            labels,
+        );
+        tree
+    };
+    let first = with_labels(halves(&[0.0, 1.0, 2.0]), &[0.0, 1.0, 2.0]);
+    let other = period("float64", json!({ "units": "K" }), &[10.3, 10.5, 11.0]);
+    let other = with_labels(other, &[2.0, 3.0, 4.0]);
+    let repository = repository().await;
+    let import = concat(&[&first, &other]).overlap(Overlap::First);
+    run(import, &repository).await;
+    assert_eq!(air(&repository).await.2, texts(&[0.0, 1.0, 2.0, 1.0, 2.0]));
 }

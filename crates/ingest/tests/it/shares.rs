@@ -428,7 +428,7 @@ async fn bytes_that_are_no_share_or_survey_are_refused() {
     let changed = |at: &str, value: Value| {
         let mut changed = share.clone();
         *changed.pointer_mut(at).unwrap() = value;
-        Share::from_bytes(&serde_json::to_vec(&changed).unwrap())
+        Share::from_bytes(&serde_json::to_vec(&changed).unwrap()).map_err(Box::new)
     };
     assert!(matches!(
         changed("/version", json!(2)),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures::{StreamExt, stream};
 use icefield::ingest::{
     ArchiveOptions, Attributes, Combine, DifferingAttribute, Encoding, Gap, Import, ImportError,
-    ImportPlan, ImportReport, Lacking, Missing, Order, Overlap, Overviews, Selection, Source,
-    Unsupported, ValueFrom, abandon_imports,
+    ImportPlan, ImportReport, Lacking, Missing, Order, Overlap, Overviews, Rounded, Selection,
+    Source, Unsupported, ValueFrom, abandon_imports,
 };
 use icefield::{
     CommitOutcome, Interrupt, NodePath, Purpose, Schemes, SourceLocation, SourceName,

@@ -107,6 +107,7 @@ pub(super) async fn joined(
         converted: Vec::new(),
         reencoded: BTreeMap::new(),
         kept: None,
+        taken: Arc::default(),
     })
 }
 
