@@ -216,7 +216,8 @@ async fn check_alike(
     for (label, one) in &joined[1..] {
         let source = std::sync::Arc::clone(&one.source);
         let hierarchy = one.hierarchy.clone();
-        let (source, hierarchy, _) = times::converted(source, hierarchy, &documents).await?;
+        let (source, hierarchy, _) =
+            times::converted(source, hierarchy, &documents, &one.taken).await?;
         let found = labels::of_source(&*source, &hierarchy, &coordinate.path).await?;
         let Some(found) = found else { continue };
         let lacks = |some: &[crate::cf::Number], of: &[crate::cf::Number]| {
