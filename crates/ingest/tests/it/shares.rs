@@ -431,7 +431,7 @@ async fn bytes_that_are_no_share_or_survey_are_refused() {
         Share::from_bytes(&serde_json::to_vec(&changed).unwrap()).map_err(Box::new)
     };
     assert!(matches!(
-        changed("/version", json!(2)),
+        changed("/version", json!(2)).map_err(|error| *error),
         Err(ImportError::Sent { .. })
     ));
     for (at, value) in [
