@@ -226,7 +226,7 @@ fn fits(segments: &[Segment], names: &[impl AsRef<str>], more: bool) -> bool {
     }
 }
 
-/// Decodes a segment of a URL. What was encoded is no wildcard.
+/// Decodes a segment of a URL. An encoded character is no wildcard.
 fn decoded(segment: &str) -> Result<String, &'static str> {
     let mut pattern = String::new();
     let mut rest = segment;

@@ -133,7 +133,7 @@ class DaskPool:
             try:
                 found = last.result()
             except BaseException:
-                # Nobody else wants the tasks below.
+                # No other caller waits for the tasks below.
                 self._client.cancel([last])
                 raise
             take(found)

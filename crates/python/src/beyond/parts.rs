@@ -12,7 +12,7 @@ use crate::errors::Failure;
 use crate::session::Session;
 use crate::task::{BEGINS_ANEW, Task, begin_interruptible};
 
-/// The fork that a part is done in: one that nobody else has.
+/// The fork that a part is done in: no other caller has it.
 fn fork_of(session: &Session) -> Result<Handle, Failure> {
     Ok(session.handle()?.fork()?)
 }

@@ -103,7 +103,7 @@ pub(crate) fn run_share(
     })
 }
 
-/// Nobody listens where a worker is.
+/// A worker reports no progress.
 fn untold() -> Arc<Told> {
     Arc::new(Told::new(None, "copying"))
 }

@@ -112,7 +112,7 @@ def test_virtual_chunks_are_copied_by_workers(tmp_path: Path, client: Client, on
     assert report.snapshot_id == repo.lookup_branch("main")
     assert report.chunks == imported.virtual_chunks
     assert report.bytes == imported.virtual_bytes
-    # Nobody needs to follow references any more.
+    # No reader follows references any more.
     assert contents(place, []) == {**before, "references": []}
     session = repo.writable_session("main")
     assert materialize(session, "/a", message="none", **where).snapshot_id is None
