@@ -36,6 +36,16 @@ pub(super) struct Queue {
     turn: futures::lock::Mutex<()>,
 }
 
+/// How far an edit is.
+#[derive(Debug, Default)]
+enum Progress {
+    #[default]
+    Open,
+    Answered(Answer),
+    /// The caller has its answer. A batch that still holds the edit must not make it again.
+    Taken,
+}
+
 /// An edit that was asked for.
 #[derive(Debug)]
 pub(super) struct Waiting {
@@ -43,7 +53,7 @@ pub(super) struct Waiting {
     /// The caller is gone: an edit that is not under way is dropped.
     is_abandoned: AtomicBool,
     attempts: Mutex<Vec<Attempt>>,
-    answer: Mutex<Option<Answer>>,
+    progress: Mutex<Progress>,
     caller: AtomicWaker,
 }
 
@@ -54,7 +64,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Waiting {
     /// Answers the caller. The first answer holds: a later failure of the same batch says nothing of an edit that has landed.
     pub(super) fn answer(&self, answer: Answer) {
-        locked(&self.answer).get_or_insert(answer);
+        let mut progress = locked(&self.progress);
+        if let Progress::Open = *progress {
+            *progress = Progress::Answered(answer);
+        }
+        drop(progress);
         self.caller.wake();
     }
 
@@ -67,7 +81,7 @@ impl Waiting {
     }
 
     pub(super) fn is_open(&self) -> bool {
-        locked(&self.answer).is_none()
+        matches!(*locked(&self.progress), Progress::Open)
     }
 
     /// Waits for an answer.
@@ -123,7 +137,7 @@ impl Queue {
             edit,
             is_abandoned: AtomicBool::new(false),
             attempts: Mutex::default(),
-            answer: Mutex::default(),
+            progress: Mutex::default(),
             caller: AtomicWaker::new(),
         });
         locked(&self.waiting).push(Arc::clone(&own));
@@ -154,7 +168,14 @@ impl Caller<'_> {
 
     /// Returns the answer, if there is one.
     pub(super) fn take_answer(&self) -> Option<Answer> {
-        locked(&self.own.answer).take()
+        let mut progress = locked(&self.own.progress);
+        match std::mem::replace(&mut *progress, Progress::Taken) {
+            Progress::Answered(answer) => Some(answer),
+            before => {
+                *progress = before;
+                None
+            }
+        }
     }
 }
 
@@ -233,5 +254,32 @@ impl Drop for Batch<'_> {
         let left = self.edits.drain(..).chain(self.aside.drain(..));
         let again = left.filter(|it| it.is_open());
         locked(&self.queue.waiting).splice(0..0, again);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn an_edit_whose_caller_has_its_answer_is_not_open_again() {
+        let queue = Queue::default();
+        let caller = queue.join(Edit::UpdateMetadata {
+            entries: BTreeMap::new(),
+        });
+        let mut batch = Batch {
+            queue: &queue,
+            edits: Vec::new(),
+            aside: Vec::new(),
+        };
+        batch.take_waiting();
+        assert_eq!(batch.open().count(), 1);
+        caller.own.answer(Ok(EditOutcome::Done(None)));
+        assert!(caller.take_answer().is_some());
+        assert_eq!(batch.open().count(), 0, "it would be made twice");
+        caller.own.fail(RefsError::RacesLost { tries: 1 });
+        assert!(caller.take_answer().is_none(), "the first answer holds");
     }
 }
