@@ -425,7 +425,8 @@ impl Import {
             let session = repository.write_session(branch).await?;
             return self.run_in(repository, &session, message, None).await;
         };
-        let (journal, session) = Journal::open(repository, branch, resumption).await?;
+        let (journal, session) =
+            Journal::open(repository, branch, resumption, &self.sources).await?;
         let journal = Arc::new(journal);
         let imported = self
             .run_in(repository, &session, message, Some(&journal))

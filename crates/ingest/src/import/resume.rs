@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::digest::{Digest, WorkKey};
 use self::record::Stored;
-use crate::ImportError;
+use crate::{ImportError, Source};
 
 /// Bytes that are stored before what was done is written down.
 const EVERY_BYTES: u64 = 64 << 20;
@@ -74,6 +74,9 @@ struct Begin {
     branch: String,
     /// Where the branch stood.
     base: String,
+    /// A digest of the sources' names: the same words may stand for other files by the next time.
+    #[serde(default)]
+    sources: String,
 }
 
 /// What was done of an import.
@@ -135,7 +138,11 @@ impl Journal {
         repository: &Repository,
         branch: BranchName,
         resumption: &Resumption,
+        sources: &[Arc<dyn Source>],
     ) -> Result<(Self, Session), ImportError> {
+        let names = sources.iter().map(ToString::to_string);
+        let sources = names.fold(Digest::new(), |digest, name| digest.text(&name));
+        let sources = sources.hex();
         let storage = Arc::clone(repository.storage());
         let folder = format!("{IMPORTS}/{}", Digest::new().text(&resumption.name).hex());
         let mut random = [0; 12];
@@ -143,7 +150,19 @@ impl Journal {
         let run = ChunkId::from_bytes(random).to_string();
         let begin = begin_key(&folder)?;
         let found = storage.try_read_at_most(&begin, MAX_BEGIN);
-        let found = found.await.map_err(store)?;
+        let mut found = found.await.map_err(store)?;
+        if let Some((bytes, _)) = &found {
+            let (begin, pass) = read_begin(&folder, bytes)?;
+            if let Some(snapshot) = landed(repository, &branch, &begin).await? {
+                remove(&*storage, &folder).await?;
+                repository.end_lease(&pass).await?;
+                if begin.sources == sources {
+                    return Err(ImportError::AlreadyLanded { snapshot });
+                }
+                // The words of that import stand for other files now: this is another import.
+                found = None;
+            }
+        }
         let (begin, known, session) = match found {
             None => {
                 let session = repository.write_session(branch.clone()).await?;
@@ -154,19 +173,16 @@ impl Journal {
                     lease: String::new(),
                     branch: branch.to_string(),
                     base: session.snapshot_id()?.to_string(),
+                    sources,
                 };
                 (begin, None, session)
             }
             Some((bytes, version)) => {
                 let (mut begin, pass) = read_begin(&folder, &bytes)?;
-                if let Some(snapshot) = landed(repository, &branch, &begin).await? {
-                    remove(&*storage, &folder).await?;
-                    repository.end_lease(&pass).await?;
-                    return Err(ImportError::AlreadyLanded { snapshot });
-                }
                 let session = repository.write_session_after(branch, &pass).await?;
                 session.renew_lease().await?;
                 begin.run.clone_from(&run);
+                begin.sources = sources;
                 let mode = PutMode::Update(version);
                 put_begin(&*storage, &folder, &begin, mode).await?;
                 let known = record::read_all(&*storage, &folder).await?;
