@@ -28,6 +28,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(copies::bundle, module)?)?;
     module.add_function(wrap_pyfunction!(copies::unbundle, module)?)?;
     module.add_function(wrap_pyfunction!(import::import_files, module)?)?;
+    module.add_function(wrap_pyfunction!(shares::expand_sources, module)?)?;
     module.add_function(wrap_pyfunction!(shares::survey_sources, module)?)?;
     module.add_function(wrap_pyfunction!(shares::divide_import, module)?)?;
     module.add_function(wrap_pyfunction!(shares::run_share, module)?)?;

@@ -56,6 +56,7 @@ struct SourceDocument {
     unsupported: Vec<(String, String, String)>,
     urls: Vec<String>,
     at_hand: Vec<String>,
+    may_repeat: bool,
     chunks: Vec<ArrayDocument>,
 }
 
@@ -106,6 +107,7 @@ impl Import {
             name: source.to_string(),
             urls: source.urls(),
             at_hand: at_hand.cloned().collect(),
+            may_repeat: source.may_repeat(),
             chunks,
             hierarchy,
         })
@@ -252,6 +254,7 @@ fn document_of(source: &Surveyed, nodes: Vec<(String, usize)>) -> SourceDocument
         unsupported: unsupported.collect(),
         urls: source.urls.clone(),
         at_hand: source.at_hand.iter().map(ToString::to_string).collect(),
+        may_repeat: source.may_repeat,
         chunks: chunks.collect(),
     }
 }
@@ -290,6 +293,7 @@ fn surveyed_of(source: SourceDocument, documents: &[SourceNode]) -> Result<Surve
     Ok(Surveyed {
         name: source.name,
         at_hand: at_hand.collect::<Result<_, _>>()?,
+        may_repeat: source.may_repeat,
         urls: source.urls,
         chunks,
         hierarchy,

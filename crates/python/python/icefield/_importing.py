@@ -40,7 +40,7 @@ def import_in_shares(
                 f"import_files() into a session takes no {name!r}: the session has its branch, and dask a dashboard"
             )
     # Workers are elsewhere.
-    names = [_absolute(name) for name in sources_of(sources)]
+    names = [_absolute(name) for name in _native.expand_sources(list(sources_of(sources))).wait()]
     document = json.dumps(import_document(options, names))
     count = share_count(shares, pool)
     work = session.fork()

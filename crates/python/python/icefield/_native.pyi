@@ -30,6 +30,7 @@ __all__ = [
     "divide_import",
     "downgrade",
     "expire_by_policy",
+    "expand_sources",
     "export",
     "fsck",
     "import_files",
@@ -308,6 +309,7 @@ def unbundle(file: str, destination: Storage, force: bool, progress: _Progress =
 def import_files(
     repository: Repository, sources: Sequence[str], what: str, progress: _Progress = None
 ) -> Task[str]: ...
+def expand_sources(names: Sequence[str]) -> Task[list[str]]: ...
 def survey_sources(session: Session, sources: Sequence[str], what: str) -> Task[bytes]: ...
 def divide_import(
     session: Session, surveys: Sequence[bytes], what: str, count: int

@@ -72,7 +72,14 @@ def merge_done(fork: ForkSession, *done: Done) -> Done:
 def _add(facts: Facts, more: Facts) -> None:
     for name, value in more.items():
         if value is not None:
-            facts[name] = facts[name] + value if facts.get(name) is not None else value
+            facts[name] = _sum(facts[name], value) if facts.get(name) is not None else value
+
+
+def _sum(one: Any, other: Any) -> Any:
+    """Adds counts and lists; of numbers by names, such as the errors of roundings, the larger one counts."""
+    if isinstance(one, dict):
+        return one | {name: max(value, one.get(name, value)) for name, value in other.items()}
+    return one + other
 
 
 def share_count(shares: int | None, pool: Pool) -> int:

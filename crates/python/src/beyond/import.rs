@@ -61,7 +61,14 @@ pub(crate) fn import_files(
             import = import.resumable(name(&what, &names));
         }
         if what["plan"].as_bool() == Some(true) {
-            let planned = import.plan(&importer, branch).await;
+            let planned = match import.plan(&importer, branch).await {
+                Err(ImportError::NothingToDo { skipped, .. }) => {
+                    let mut nothing = ImportPlan::default();
+                    nothing.skipped = skipped;
+                    Ok(nothing)
+                }
+                planned => planned,
+            };
             progress.end();
             return Ok(plan(&planned.map_err(icefield::Error::from)?).to_string());
         }

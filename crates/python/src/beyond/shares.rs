@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use icefield::Interrupt;
-use icefield::ingest::{Share, Source, Survey};
+use icefield::ingest::{ImportError, ImportReport, Share, Source, Survey};
+use icefield::{Interrupt, Schemes, SourceLocation, SourceName};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
@@ -15,6 +15,26 @@ use crate::task::{BEGINS_ANEW, Task, begin_interruptible};
 
 /// What a plan needs of a share: the sources that it reads, by their numbers, and its bytes.
 type Divided = (Vec<usize>, Vec<u8>);
+
+/// Returns the sources that names stand for: patterns are expanded, all else stays as it is.
+#[pyfunction]
+pub(crate) fn expand_sources(py: Python<'_>, names: Vec<String>) -> PyResult<Task> {
+    let interrupt = Interrupt::new();
+    begin_interruptible(py, interrupt.clone(), BEGINS_ANEW, async move {
+        let schemes = Schemes::standard();
+        let mut sources = Vec::new();
+        for text in names {
+            let name = SourceName::parse(&text).map_err(icefield::Error::from)?;
+            let names = [name];
+            let found = interrupt.unless(schemes.expand(&names)).await??;
+            match SourceLocation::parse(&text) {
+                Ok(literal) if found == [literal] => sources.push(text),
+                _ => sources.extend(found.iter().map(|it| it.location.to_string())),
+            }
+        }
+        Ok(sources)
+    })
+}
 
 /// Reads what the plan of an import needs of some of its sources, as a worker may do with a fork. `what` is as that of
 /// `import_files`.
@@ -59,8 +79,23 @@ pub(crate) fn divide_import(
             sources.extend(survey.sources());
         }
         let import = described(&what, sources, &untold())?.interruptible(&interrupt);
-        let shares = import.shares(&session, count).await;
-        let shares = shares.map_err(icefield::Error::from)?;
+        let shares = match import.shares(&session, count).await {
+            Err(ImportError::NothingToDo { skipped, .. }) => {
+                let mut report = ImportReport::default();
+                report.skipped = skipped;
+                let report = reported(&report, None, &containers(&repository).await?);
+                return Ok((None, Vec::new(), report.to_string()));
+            }
+            Err(ImportError::NothingNew { .. }) => {
+                let report = reported(
+                    &ImportReport::default(),
+                    None,
+                    &containers(&repository).await?,
+                );
+                return Ok((None, Vec::new(), report.to_string()));
+            }
+            shares => shares.map_err(icefield::Error::from)?,
+        };
         let importer = importer(&repository, repository.virtual_access().clone()).await?;
         let added = import.add_containers(&importer).await;
         added.map_err(icefield::Error::from)?;

@@ -20,6 +20,7 @@ pub(super) struct Surveyed {
     pub(super) hierarchy: Hierarchy,
     pub(super) urls: Vec<String>,
     pub(super) at_hand: BTreeSet<NodePath>,
+    pub(super) may_repeat: bool,
     pub(super) chunks: BTreeMap<NodePath, Entries>,
 }
 
@@ -68,6 +69,10 @@ impl Source for Surveyed {
 
     fn urls(&self) -> Vec<String> {
         self.urls.clone()
+    }
+
+    fn may_repeat(&self) -> bool {
+        self.may_repeat
     }
 
     fn is_at_hand(&self, path: &NodePath) -> bool {
