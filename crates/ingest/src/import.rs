@@ -114,6 +114,8 @@ impl ImportReport {
         self.assembled_chunks += other.assembled_chunks;
         self.decoded_chunks += other.decoded_chunks;
         self.compared_chunks += other.compared_chunks;
+        self.resumed_chunks += other.resumed_chunks;
+        self.skipped.extend(other.skipped);
         self.extended_arrays.extend(other.extended_arrays);
         self.kept_groups.extend(other.kept_groups);
         self.converted_arrays.extend(other.converted_arrays);
@@ -136,6 +138,18 @@ pub struct Imported {
     pub report: ImportReport,
     /// What became of the commit.
     pub commit: CommitOutcome,
+}
+
+/// Whether chunks of an earlier attempt were collected: the commit finds that out, or what compares with them.
+fn is_collected(error: &ImportError) -> bool {
+    let (ImportError::Commit(CommitError::Session(error)) | ImportError::Session(error)) = error
+    else {
+        return false;
+    };
+    matches!(
+        error,
+        SessionError::Collected { .. } | SessionError::ChunkMissing { .. }
+    )
 }
 
 /// An import that is being described: set what it needs, then [`Import::run`] it.
@@ -436,10 +450,13 @@ impl Import {
                 commit: CommitOutcome::Committed(_),
                 ..
             }) => journal.remove().await,
+            // A mark of the attempt is in the commit only if something was written down before.
+            Ok(Imported {
+                commit: CommitOutcome::Unknown { .. },
+                ..
+            }) => {}
             // The next attempt begins anew.
-            Err(ImportError::Commit(CommitError::Session(SessionError::Collected { .. }))) => {
-                journal.remove().await;
-            }
+            Err(error) if is_collected(error.of_one_source()) => journal.remove().await,
             // The branch moved, or it broke off: what was done is of use the next time.
             _ => {
                 if let Err(error) = journal.write(&session).await {

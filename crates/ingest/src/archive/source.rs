@@ -230,10 +230,18 @@ impl Source for ArchiveSource {
     }
 
     fn state(&self) -> Option<String> {
+        // Which of several messages a chunk is made of, no document says.
+        if self.archive.may_repeat {
+            return None;
+        }
         let mut digest = Digest::new();
         for file in &self.archive.files {
-            // Of an entry of a zip file, the state is not known.
+            // Of an entry of a zip file, the state is not known, nor of a file whose server names neither a version nor a time:
+            // its version is the epoch then.
             let meta = file.meta()?;
+            if meta.version.as_str().starts_with("time:0.0:") {
+                return None;
+            }
             let named = digest.text(file.url()).number(meta.size);
             digest = named.text(meta.version.as_str());
         }

@@ -12,6 +12,9 @@ use super::walk::{children, text_of};
 use crate::ChunkExtents;
 use crate::archive::{advance, pieces};
 
+/// Most pieces that contiguous elements are cut into: of 4 MiB each, of more than any file has.
+const MOST_PIECES: u64 = 1 << 24;
+
 /// The chunks that a document lists.
 #[derive(Debug)]
 pub(super) struct Chunks {
@@ -197,6 +200,12 @@ fn one_piece(
     let chunk_bytes = bytes_of(&chunks.chunk_shape, space.element)?;
     let axes = space.shape.iter().zip(&chunks.chunk_shape);
     let grid: Vec<u64> = axes.map(|(all, one)| all.div_ceil(*one)).collect();
+    let pieces = grid
+        .iter()
+        .try_fold(1_u64, |all, one| all.checked_mul(*one));
+    if pieces.is_none_or(|pieces| pieces > MOST_PIECES) {
+        return Err(Stop::Damaged("would be longer than any file".to_owned()));
+    }
     let (mut index, mut at) = (vec![0; grid.len()], offset);
     loop {
         chunks.extents.push(&index, file, at, chunk_bytes);

@@ -5,7 +5,7 @@ use icefield_core::ChunkIndex;
 use serde_json::{Map, Value, json};
 
 use super::decode;
-use super::image::{Compression, Image, Predictor};
+use super::image::{Compression, Image, MAX_DECODED, Predictor};
 use super::window::Order;
 use crate::archive::pieces;
 use crate::{ArchiveArray, ArchiveChunks, ArchiveFile, ChunkExtents, Recode, SourceError};
@@ -53,9 +53,14 @@ pub(super) async fn array(mut image: Image, file: &ArchiveFile) -> Result<Archiv
     let last: u64 = tiles
         .iter()
         .filter(|it| is_last(it))
-        .map(|_| image.tile_bytes().unwrap_or(0))
-        .sum();
+        .map(|_| image.tile_bytes().unwrap_or(u64::MAX))
+        .fold(0, u64::saturating_add);
+    let tile_bytes = image.tile_bytes().unwrap_or(u64::MAX);
     let reason = match why_decoded(&image) {
+        None if last > MAX_LAST && tile_bytes > MAX_DECODED => {
+            let problem = "its last strips would have to be decoded, and have more than 256 MiB";
+            return Err(Stop::Refused(problem.to_owned()));
+        }
         None if last > MAX_LAST => {
             Some("its last strips are shorter than the others, and long".to_owned())
         }

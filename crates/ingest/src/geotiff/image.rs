@@ -7,7 +7,7 @@ use super::tag;
 use super::window::Order;
 
 /// Bytes of a tile or strip, decoded, that is decoded here.
-const MAX_DECODED: u64 = 256 << 20;
+pub(super) const MAX_DECODED: u64 = 256 << 20;
 /// Samples of a pixel.
 const MAX_SAMPLES: u64 = 65_535;
 

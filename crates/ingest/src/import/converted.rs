@@ -15,6 +15,7 @@ use futures::stream::{self, BoxStream, StreamExt};
 use icefield_core::{ArrayMetadata, ChunkIndex, NodePath};
 use serde_json::Value;
 
+use super::Digest;
 use super::times::MAX_DOCUMENT;
 use crate::codec::{Codec, Elements, fixed};
 use crate::plan::document_error;
@@ -266,8 +267,17 @@ impl Source for Converted {
 
     fn state(&self) -> Option<String> {
         // A chunk that is taken over from an earlier attempt would be missing in what is told of rounding.
-        let may_round = self.arrays.values().any(|it| it.convert.may_round());
-        self.inner.state().filter(|_| !may_round)
+        if self.arrays.values().any(|it| it.convert.may_round()) {
+            return None;
+        }
+        // Documents do not say all of a conversion: bounds have the units of their coordinate.
+        let digest = Digest::new().text(&self.inner.state()?);
+        let arrays = self.arrays.iter();
+        let digest = arrays.fold(digest, |digest, (path, array)| {
+            let conversion = format!("{:?}", array.convert);
+            digest.text(path.as_str()).text(&conversion)
+        });
+        Some(digest.hex())
     }
 
     fn is_at_hand(&self, path: &NodePath) -> bool {

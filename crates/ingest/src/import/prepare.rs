@@ -184,12 +184,13 @@ impl Import {
         for one in &mut prepared.opened {
             one.convert(&targets).await?;
         }
+        prepared.targets = targets.clone();
+        prepared.encoded = self.encode(&mut prepared.opened, targets).await?;
+        // Stored numbers are those of the target now, and can be compared.
         if self.skip_existing && self.append.is_some() {
             self.leave_out_existing(session, dimension, prepared)
                 .await?;
         }
-        prepared.targets = targets.clone();
-        prepared.encoded = self.encode(&mut prepared.opened, targets).await?;
         prepared.combined = self.combine_attributes(session, &mut prepared.opened)?;
         if self.unordered {
             return Ok(());

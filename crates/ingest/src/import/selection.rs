@@ -13,6 +13,7 @@ use futures::stream::BoxStream;
 use icefield_core::{ArrayMetadata, NodePath};
 use serde_json::Value;
 
+use super::Digest;
 use crate::plan::coordinate;
 use crate::source::References;
 use crate::{ChunkEntry, Hierarchy, PlanError, Source, SourceError, SourceNode, Unsupported};
@@ -408,7 +409,12 @@ impl Source for Renamed {
     }
 
     fn state(&self) -> Option<String> {
-        self.inner.state()
+        let digest = Digest::new().text(&self.inner.state()?);
+        let pairs = self.originals.iter();
+        let digest = pairs.fold(digest, |digest, (path, original)| {
+            digest.text(path.as_str()).text(original.as_str())
+        });
+        Some(digest.hex())
     }
 
     fn chunk_name(&self, path: &NodePath, array: &ArrayMetadata, index: &[u32]) -> String {

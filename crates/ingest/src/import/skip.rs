@@ -87,6 +87,8 @@ impl Import {
                 skipped,
             });
         }
+        let lacking = &mut prepared.completed.lacking;
+        lacking.retain(|one| !skipped.contains(&one.source));
         prepared.opened = kept;
         prepared.report.skipped = skipped;
         Ok(())

@@ -56,6 +56,7 @@ struct SourceDocument {
     unsupported: Vec<(String, String, String)>,
     urls: Vec<String>,
     at_hand: Vec<String>,
+    #[serde(default)]
     may_repeat: bool,
     chunks: Vec<ArrayDocument>,
 }

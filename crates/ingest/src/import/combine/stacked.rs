@@ -16,6 +16,7 @@ use icefield_core::{ArrayMetadata, ChunkIndex, NodePath};
 use serde_json::{Value, json};
 
 use super::CombineError;
+use crate::import::Digest;
 use crate::import::arrange::Opened;
 use crate::import::selection::nearest;
 use crate::plan::coordinate as dimension_of;
@@ -309,7 +310,16 @@ impl Source for Stacked {
     }
 
     fn state(&self) -> Option<String> {
-        self.inner.state()
+        let digest = Digest::new().text(&self.inner.state()?);
+        let pairs = self.originals.iter();
+        let digest = pairs.fold(digest, |digest, (path, (original, _))| {
+            digest.text(path.as_str()).text(original.as_str())
+        });
+        // The value that the source has along the new dimension may come from a pattern.
+        let digest = self.made.iter().fold(digest, |digest, (path, chunk)| {
+            digest.text(path.as_str()).bytes(chunk)
+        });
+        Some(digest.hex())
     }
 
     fn chunk_name(&self, path: &NodePath, array: &ArrayMetadata, index: &[u32]) -> String {
