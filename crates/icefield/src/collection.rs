@@ -91,14 +91,17 @@ impl Schemes {
     ///
     /// # Errors
     /// [`NotFound`](ErrorKind::NotFound) for a pattern that stands for nothing, [`Invalid`](ErrorKind::Invalid) for a source
-    /// that is named twice, what the stores say.
+    /// that a pattern stands for and that is named once more, what the stores say.
     pub async fn expand(&self, names: &[SourceName]) -> Result<Vec<SourceLocation>, Error> {
         let mut sources = Vec::new();
-        let mut named: HashMap<String, &str> = HashMap::new();
+        let mut named: HashMap<String, &SourceName> = HashMap::new();
         for name in names {
             for source in self.expanded(name).await? {
-                if let Some(before) = named.insert(identity(&source), &name.text) {
-                    return Err(twice(&source, before, &name.text));
+                // A source that is named twice without a pattern is meant so.
+                if let Some(before) = named.insert(identity(&source), name)
+                    && (before.pattern.is_some() || name.pattern.is_some())
+                {
+                    return Err(twice(&source, &before.text, &name.text));
                 }
                 sources.push(source);
             }

@@ -28,7 +28,7 @@ pub(crate) fn expand_sources(py: Python<'_>, names: Vec<String>) -> PyResult<Tas
             let names = [name];
             let found = interrupt.unless(schemes.expand(&names)).await??;
             match SourceLocation::parse(&text) {
-                Ok(literal) if found == [literal] => sources.push(text),
+                Ok(literal) if found.first() == Some(&literal) => sources.push(text),
                 _ => sources.extend(found.iter().map(|it| it.location.to_string())),
             }
         }
