@@ -180,7 +180,10 @@ fn with_dimension(document: &mut Value, dimension: &str, rank: usize) -> Result<
 fn codecs(chain: &mut Value, rank: usize) -> Result<(), String> {
     for codec in chain.as_array_mut().into_iter().flatten() {
         let name = codec["name"].as_str().unwrap_or_default().to_owned();
-        let configuration = &mut codec["configuration"];
+        // A codec without one may be its name alone.
+        let Some(configuration @ Value::Object(_)) = codec.get_mut("configuration") else {
+            continue;
+        };
         match &*name {
             "transpose" => {
                 let order: Vec<u64> = match &configuration["order"] {
