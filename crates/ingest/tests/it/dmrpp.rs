@@ -291,6 +291,7 @@ async fn what_breaks_a_rule_is_named() {
         (r#"<Structure name="a"><Int16 name="b"/></Structure>"#.to_owned(), "Structure"),
         (r#"<Enum name="a" enum="/e"><dmrpp:chunks/></Enum>"#.to_owned(), "enumeration"),
         (r#"<Int16 name="a"><Dim size="18446744073709551615"/><Dim size="3"/><dmrpp:compact/></Int16>"#.to_owned(), "longer than any file"),
+        (r#"<Int8 name="a"><Dim size="1152921504606846976"/><dmrpp:chunks><dmrpp:chunk offset="0" nBytes="1152921504606846976"/></dmrpp:chunks></Int8>"#.to_owned(), "longer than any file"),
         (r#"<Int16 name="a"><Attribute name="n" type="Int16"><Value>x</Value></Attribute><dmrpp:chunks/></Int16>"#.to_owned(), "attribute n"),
         (r#"<Int16 name="a"><dmrpp:chunks/></Int16><Int16 name="a"><dmrpp:chunks/></Int16>"#.to_owned(), "two nodes"),
     ] {
