@@ -75,9 +75,16 @@ async fn directories_are_served_and_not_left() {
     let server = FileServer::of_directory(&below);
     let file = get(&server, "/file", &[("range", "bytes=1-")]).await;
     assert_eq!((file.status, file.body.as_slice()), (206, b"es".as_slice()));
-    for path in ["/../secret", "/%2e%2e/secret", "/", "/none"] {
+    for path in ["/../secret", "/%2e%2e/secret", "/../", "/none", "/none/"] {
         assert_eq!(get(&server, path, &[]).await.status, 404, "{path}");
     }
+    let page = get(&server, "/", &[]).await;
+    let text = String::from_utf8_lossy(&page.body);
+    assert_eq!(page.status, 200);
+    assert!(
+        text.contains("href=\"file\"") && !text.contains("secret"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
