@@ -45,6 +45,7 @@ def client(marks: Path) -> Iterator[Client]:
             host="127.0.0.1",
             dashboard_address=None,
         ) as cluster,
-        Client(cluster) as client,
+        # Not for the tests that know nothing of it: computations go to the default client.
+        Client(cluster, set_as_default=False) as client,
     ):
         yield client

@@ -37,7 +37,8 @@ def ensemble(folder: Path) -> list[Path]:
 def read(repo: ic.Repository) -> xr.Dataset:
     """The dataset of the branch main."""
     store = repo.readonly_session("main").store
-    return xr.open_zarr(store, consolidated=False).load()
+    data: xr.Dataset = xr.open_zarr(store, consolidated=False).load()
+    return data
 
 
 def expected(files: list[Path]) -> xr.Dataset:
@@ -102,14 +103,15 @@ def test_what_is_new_every_night(tmp_path: Path) -> None:
 def test_options_that_go_with_others(tmp_path: Path) -> None:
     files = ensemble(tmp_path)
     repo = new(tmp_path / "repository")
-    for options, problem in [
+    cases: list[tuple[Any, str]] = [
         ({"concat_new": "member"}, "`concat_new` needs `value_from`"),
         ({"value_from": "attribute:x", "concat": "time"}, "needs `concat_new` or `append`"),
         ({"skip_existing": True, "concat": "time"}, "needs `append`"),
         ({"combine": "somehow"}, "`combine` is"),
         ({"concat_new": "member", "value_from": "x"}, "says no place for values"),
-    ]:
+    ]
+    for options, problem in cases:
         with pytest.raises(ic.IcechunkError, match=problem):
-            repo.import_files(files, **options)  # type: ignore[call-overload]
+            repo.import_files(files, **options)
     with pytest.raises(ic.NotFoundError, match="matches"):
         repo.import_files(str(tmp_path / "*.hdf"), concat="time")

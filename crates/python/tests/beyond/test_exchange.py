@@ -94,10 +94,10 @@ def test_files_that_lack_a_variable_and_differ_in_attributes(tmp_path: Path) -> 
     plan = repo.import_files(
         files, concat="time", missing="fill", attributes="drop-conflicts", plan=True
     )
-    assert plan.lacking == [LackingArray("/rain", str(files[0]), True)]
+    assert plan.lacking == [LackingArray("/rain", files[0].as_uri(), True)]
     report = repo.import_files(files, concat="time", missing="fill", attributes="first")
     assert report.lacking == plan.lacking
-    second = str(files[1])
+    second = files[1].as_uri()
     assert report.attributes == [
         DifferingAttribute("/", "history", second, True),
         DifferingAttribute("/sst", "note", second, True),
@@ -106,7 +106,7 @@ def test_files_that_lack_a_variable_and_differ_in_attributes(tmp_path: Path) -> 
     wanted = xr.concat(parts, "time", data_vars="minimal", combine_attrs="override")
     xr.testing.assert_identical(wanted.load(), read(repo).load())
     with pytest.raises(ic.InvalidInputError, match="missing"):
-        repo.import_files(files, concat="time", missing="ignore")  # type: ignore[typeddict-item]
+        repo.import_files(files, concat="time", missing="ignore")  # type: ignore[call-overload]
     with pytest.raises(ic.InvalidInputError, match="needs `concat` or `append`"):
         repo.import_files(files[0], group="/other", attributes="equal")
 
