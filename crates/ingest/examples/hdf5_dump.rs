@@ -95,9 +95,7 @@ fn rows(extents: &ChunkExtents) -> Vec<Value> {
 }
 
 fn expected(array: &ArchiveArray) -> Expected {
-    let name = array.data_type.as_str().unwrap_or("int8");
-    let bits = name.trim_start_matches(|c: char| c.is_ascii_alphabetic());
-    let element_bytes = bits.parse::<usize>().map_or(1, |bits| bits / 8);
+    let element_bytes = array.element_bytes().unwrap_or(1);
     let elements: u64 = array.chunk_shape.iter().product();
     Expected {
         element_bytes,
