@@ -11,7 +11,7 @@ import netCDF4
 import numpy as np
 import zarr
 
-from archive_lib import attempt, folder_of, new_repository, numbers, refused, store_of, write_netcdf
+from archive_lib import arrays_of_hdf5, attempt, both_ways, folder_of, new_repository, numbers, refused, store_of, write_netcdf
 from lib import case, icefield
 
 EVEN_LATER = 4_000_000_000
@@ -87,12 +87,15 @@ def what_is_no_archive(work):
 
 @case
 def a_chunk_that_a_filter_was_left_out_of(work):
-    """It can be copied, unless the filter of the others is one that is not decoded."""
+    """It is copied, and cannot be referred to: a chain of codecs is that of all chunks."""
     def fill(file):
         array = file.create_dataset("group/masked", shape=(6,), dtype="i4", chunks=(3,), **hdf5plugin.Blosc())
         array[:3] = [1, 2, 3]
         array.id.write_direct_chunk((3,), np.arange(3, dtype="i4").tobytes(), filter_mask=1)
-    refused_both_ways(work, [hdf5(work, fill)], "file.h5", "/group/masked", "filter")
+    path = hdf5(work, fill)
+    repository = new_repository(work)
+    refused(repository, [path, repository, "--virtual"], "file.h5", "/group/masked", "filter")
+    both_ways(work, [path], arrays=arrays_of_hdf5(path), ways=["copied"])
 
 
 @case
