@@ -7,6 +7,7 @@ as we write it, its chunks as the bytes that the extents name. zarr-python reads
 xarray from both sides, too; other such files than those of the corpus may be named.
 """
 
+import ast
 import hashlib
 import json
 import subprocess
@@ -79,9 +80,14 @@ def check_array(path, name, want, found):
         check(False, "decodes", here, repr(error)[:300], document["codecs"])
         return
     if want["dtype"] not in ("string",):
-        dtype = np.dtype(want["dtype"]) if want["dtype"] != "object" else None
+        dtype = data_type(want["dtype"]) if want["dtype"] != "object" else None
         check(dtype is None or array.dtype.newbyteorder("=") == dtype.newbyteorder("="), "dtype", here, str(array.dtype), want["dtype"])
     check(digest(data, want["dtype"]) == want["sha256"], "values", here, data)
+
+
+def data_type(text):
+    """The type that NumPy calls so; a compound is a list of its members."""
+    return np.dtype(ast.literal_eval(text) if text.startswith("[") else text)
 
 
 def plain(value):
