@@ -576,7 +576,7 @@ pub enum ImportError {
     },
     /// Somebody wished so.
     #[error(
-        "interrupted before the commit: the branch is where it was; begin again, and what was copied is used again if the import can go on"
+        "interrupted before the commit: the branch is where it was; begin again, and an import that can go on reuses its copied chunks"
     )]
     Interrupted(#[from] Interrupted),
     /// Everything is there, and what is there was to be left out. Nothing is wrong.
