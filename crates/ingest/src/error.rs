@@ -574,7 +574,7 @@ pub enum ImportError {
         /// The sources of the import.
         given: usize,
     },
-    /// Somebody wished so.
+    /// The caller asked to end it early.
     #[error(
         "interrupted before the commit: the branch is where it was; begin again, and an import that can go on reuses its copied chunks"
     )]
