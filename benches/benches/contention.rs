@@ -1,6 +1,6 @@
-//! 2, 8 and 32 writers with 25 commits each on one repository of spec version 2, all on one branch and each on its own, on a
-//! local disk without fsync and in memory: commits per second, and how often `repo` was written. Fails if a commit or its chunk is
-//! lost.
+//! 2, 8 and 32 writers with 25 commits each on one repository of spec version 2, all on one branch and each on its own, through
+//! one handle and through one each, on a local disk without fsync and in memory: commits per second, and how often `repo` was
+//! written. Fails if a commit or its chunk is lost.
 //!
 //! `--json` prints a line of JSON for each case. `benches/reference` has the same beside the reference implementation.
 
@@ -46,15 +46,16 @@ fn main() {
         }
         let figure = median(figures);
         let (storage, layout, writers) = (case.storage(), case.layout(), case.writers);
+        let handles = case.handles();
         let (rate, landed, attempts) = (figure.rate(), figure.landed, figure.attempts);
         if is_json {
             let tried = case.tried();
             println!(
-                r#"{{"storage":"{storage}","layout":"{layout}","writers":{writers},"tried":{tried},"landed":{landed},"attempts":{attempts},"per_second":{rate:.1}}}"#
+                r#"{{"storage":"{storage}","layout":"{layout}","handles":"{handles}","writers":{writers},"tried":{tried},"landed":{landed},"attempts":{attempts},"per_second":{rate:.1}}}"#
             );
         } else {
             fact(
-                format_args!("{writers} writers, {layout}, {storage}"),
+                format_args!("{writers} writers, handles: {handles}, {layout}, {storage}"),
                 format_args!(
                     "{rate:.1} commits/s, {landed} landed with {attempts} writes of `repo`"
                 ),

@@ -1,5 +1,5 @@
-//! Many writers on one repository of spec version 2, each through a handle of its own: once all on one branch, with rebase,
-//! and once each on a branch of its own.
+//! Many writers on one repository of spec version 2: once all on one branch, with rebase, and once each on a branch of its
+//! own; with one handle for all, as the tasks of a process have it, and with a handle for each, as processes have it.
 //!
 //! Included by the benchmark of ours alone and by the one beside the reference, which name our types in `api`.
 
@@ -23,20 +23,25 @@ pub(crate) const CHUNK: usize = 1000;
 pub(crate) struct Case {
     pub(crate) on_disk: bool,
     pub(crate) own_branches: bool,
+    /// All writers use clones of one handle.
+    pub(crate) one_handle: bool,
     pub(crate) writers: u32,
     /// Of each writer.
     pub(crate) commits: u32,
 }
 
 impl Case {
-    /// Returns the cases with so many writers and commits: the disk first, one branch first.
+    /// Returns the cases with so many writers and commits: the disk first, one branch first, one handle first.
     pub(crate) fn all(writers: &[u32], commits: u32) -> Vec<Self> {
         let mut all = Vec::new();
         for on_disk in [true, false] {
-            for own_branches in [false, true] {
+            for (own_branches, one_handle) in
+                [(false, true), (false, false), (true, true), (true, false)]
+            {
                 all.extend(writers.iter().map(|&writers| Self {
                     on_disk,
                     own_branches,
+                    one_handle,
                     writers,
                     commits,
                 }));
@@ -78,6 +83,10 @@ impl Case {
         } else {
             "one branch"
         }
+    }
+
+    pub(crate) fn handles(&self) -> &'static str {
+        if self.one_handle { "one" } else { "each" }
     }
 
     /// Returns the document of the array, which has a chunk for each commit.
@@ -138,10 +147,18 @@ pub(crate) async fn ours(folder: &Path, case: Case) -> Figure {
         false => Place::Memory(MemoryStorage::new()),
     });
     prepare(&place, case).await;
+    let shared = Handle::open(&place).await;
+    let before = shared.writes();
     let begin = SystemClock.monotonic();
     let writers = (0..case.writers).map(|writer| {
-        let place = Arc::clone(&place);
-        tokio::spawn(async move { write(&place, case, writer).await })
+        let (place, shared) = (Arc::clone(&place), shared.clone());
+        tokio::spawn(async move {
+            if case.one_handle {
+                return (write(&shared, case, writer).await, 0);
+            }
+            let own = Handle::open(&place).await;
+            (write(&own, case, writer).await, own.writes())
+        })
     });
     let (mut acknowledged, mut attempts) = (0, 0);
     for written in join_all(writers).await {
@@ -150,6 +167,7 @@ pub(crate) async fn ours(folder: &Path, case: Case) -> Figure {
         attempts += writes;
     }
     let seconds = (SystemClock.monotonic() - begin).as_secs_f64();
+    attempts += shared.writes() - before;
     let landed = landed(&place, case).await;
     assert_eq!(acknowledged, landed, "commits of ours are lost: {case:?}");
     Figure {
@@ -213,16 +231,38 @@ async fn prepare(place: &Place, case: Case) {
     }
 }
 
-/// Returns how many commits were acknowledged, and how often `repo` was written for them.
-async fn write(place: &Place, case: Case, writer: u32) -> (usize, u64) {
-    let counting = CountingStorage::new(place.open());
-    let repository = Repository::open(Arc::new(counting.clone())).await;
-    let repository = repository.expect("opened");
+/// A repository whose requests are counted.
+#[derive(Clone)]
+struct Handle {
+    repository: Repository,
+    counting: CountingStorage,
+}
+
+impl Handle {
+    async fn open(place: &Place) -> Self {
+        let counting = CountingStorage::new(place.open());
+        let repository = Repository::open(Arc::new(counting.clone())).await;
+        let repository = repository.expect("opened");
+        Self {
+            repository,
+            counting,
+        }
+    }
+
+    /// Returns how often `repo` was written.
+    fn writes(&self) -> u64 {
+        // An object, not a folder: nothing else begins with its name and a slash.
+        self.counting.snapshot().of("repo").put
+    }
+}
+
+/// Returns how many commits were acknowledged.
+async fn write(handle: &Handle, case: Case, writer: u32) -> usize {
     let branch: BranchName = case.branch(writer).parse().expect("a name");
     let array = NodePath::parse("/x").expect("a path");
     let mut acknowledged = 0;
     for index in case.chunks(writer) {
-        let session = repository.write_session(branch.clone()).await;
+        let session = handle.repository.write_session(branch.clone()).await;
         let session = session.expect("a session");
         let chunk = content(index).into();
         session
@@ -241,7 +281,5 @@ async fn write(place: &Place, case: Case, writer: u32) -> (usize, u64) {
         );
         acknowledged += 1;
     }
-    let counts = counting.snapshot();
-    // An object, not a folder: nothing else begins with its name and a slash.
-    (acknowledged, counts.of("repo").put)
+    acknowledged
 }
