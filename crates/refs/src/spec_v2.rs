@@ -2,9 +2,9 @@
 //!
 //! [`RepoObject`] reads it and remembers what it read last. [`change`] turns an [`Edit`](crate::Edit) into a change of its
 //! content. [`publish`] writes the changed object under the condition that nothing else has replaced it, after a copy of the
-//! old one to `overwritten/`; edits that wait for each other in one process, in the line of [`queue`], share a write. [`ahead`] makes such a copy before
-//! it is needed. [`pages`] follows the operations log through those copies. [`stored`] looks at all of it as it is, for those
-//! who check and mend it.
+//! old one to `overwritten/`; edits of clones of one handle, in the line of [`queue`], share a write, and other handles of the
+//! process that lose races take [`turns`]. [`ahead`] makes such a copy before it is needed. [`pages`] follows the operations
+//! log through those copies. [`stored`] looks at all of it as it is, for those who check and mend it.
 
 mod ahead;
 mod backups;
@@ -19,6 +19,7 @@ mod queue;
 mod receive;
 mod release;
 mod stored;
+mod turns;
 
 pub use put_back::PutBackMark;
 pub use stored::{

@@ -14,6 +14,7 @@ use icefield_storage::{
 
 use super::ahead::Ahead;
 use super::queue::Queue;
+use super::turns::Turns;
 use crate::{
     BranchName, FetchError, RefList, RefsError, SnapshotInfo, StoredConfig, TagName, TagState, Tip,
     micros_of_time,
@@ -61,6 +62,7 @@ pub(super) struct Shared {
     latest: Mutex<Option<Arc<RepoState>>>,
     pub(super) queue: Queue,
     pub(super) ahead: Ahead,
+    pub(super) turns: Turns,
 }
 
 impl RepoObject {
@@ -84,6 +86,7 @@ impl RepoObject {
             latest: Mutex::default(),
             queue: Queue::default(),
             ahead: Ahead::default(),
+            turns: Turns::default(),
         });
         Ok(Self { shared, pin: None })
     }

@@ -82,6 +82,7 @@ impl RepoObject {
 
     /// Answers at least `own`. What the store does not answer is told to that one alone: the others try for themselves.
     async fn publish(&self, batch: &mut Batch<'_>, own: &Arc<Waiting>) {
+        let shared = self.shared();
         batch.take_waiting();
         // What was read last is most often still so, and then spares a round. Nothing is refused by it. An edit that may have
         // landed is looked for in what `repo` is now.
@@ -90,6 +91,11 @@ impl RepoObject {
             .filter(|_| batch.open().all(|edit| edit.attempts().is_empty()));
         let (mut races_lost, mut replies_lost) = (0, 0);
         loop {
+            let turn = shared.turns.next(&*shared.storage, &*shared.clock).await;
+            if turn.is_some() {
+                // Another handle may have written since.
+                held = None;
+            }
             let is_fresh = held.is_none();
             let (now, planned) = match self.next(held.take(), batch, own).await {
                 Ok(next) => next,
@@ -116,9 +122,12 @@ impl RepoObject {
                 }
                 Err(error) => return own.fail(error),
             };
-            match self.write(&now, content, &planned).await {
+            let written = self.write(&now, content, &planned).await;
+            drop(turn);
+            match written {
                 Ok(PutOutcome::Written(_)) => return self.tell(planned, own).await,
                 Ok(PutOutcome::Refused) => {
+                    shared.turns.note_lost_race();
                     self.pause(races_lost).await;
                     races_lost += 1;
                     batch.take_waiting();

@@ -21,6 +21,7 @@ use crate::{
 
 mod oversized;
 mod shared_writes;
+mod turns;
 
 /// Decodes the first snapshot; edits here add others of which there is no file.
 #[derive(Debug)]
