@@ -1,9 +1,8 @@
 //! Carrying out what a commit plans: manifests of the base are read ahead, new ones are made on a few threads, and of many,
 //! stored while others are made.
 
-use std::num::NonZero;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -18,8 +17,10 @@ use crate::change_set::ChangeSet;
 use crate::objects::{Objects, OpenManifest, REMEMBERED_IN_ALL};
 use crate::session::Session;
 
-/// Manifests made at a time, at most. Each holds a few times its own size.
-const MAKERS: usize = 4;
+/// Manifests made at a time, at most. Each holds a few times its own size, and more threads than there are processors only
+/// take more memory. The system's answer takes it a dozen files to read.
+static MAKERS: LazyLock<usize> =
+    LazyLock::new(|| thread::available_parallelism().map_or(4, |it| it.get().clamp(2, 4)));
 
 /// Manifests read ahead, each as a file: most are at most a megabyte.
 const AHEAD: usize = 8;
@@ -49,8 +50,6 @@ pub(super) async fn run_jobs(
     let jobs: Vec<_> = jobs
         .map(|job| (job.clone(), earlier.find(job, changes)))
         .collect();
-    // More threads than there are processors only take more memory.
-    let makers = thread::available_parallelism().map_or(MAKERS, NonZero::get);
     let (waiting, decoded) = (&AtomicUsize::new(0), &AtomicUsize::new(0));
     stream::iter(jobs)
         .map(|(job, earlier)| async move {
@@ -65,7 +64,7 @@ pub(super) async fn run_jobs(
         })
         .buffered(AHEAD)
         .map(|step| async move { make(objects, changes, before, step?).await })
-        .buffered(makers.clamp(2, MAKERS))
+        .buffered(*MAKERS)
         .map(|manifests| async move {
             let mut manifests = manifests?;
             for new in &mut manifests {
