@@ -1,4 +1,4 @@
-//! One module per command. Each reads through the facade, gathers its facts in a serialisable value, and prints that.
+//! One module per command. Each reads through the facade, gathers its facts in a serializable value, and prints them.
 
 mod alpha;
 mod amend;
@@ -6,6 +6,7 @@ mod branch;
 mod bundle;
 mod carry;
 mod cat;
+mod chunk_counts;
 mod config;
 mod copy;
 mod diff;
@@ -54,20 +55,23 @@ use icefield::{
     RevisionSpec, Schemes, Session, Settings, SnapshotId, VirtualAccess, grant,
 };
 
-use self::found::Found;
-use self::version::Version;
+use self::found::FoundRepository;
+use self::version::RevisionReader;
 use crate::args::{self, Args, Command};
 use crate::failure::{Exit, Failure, missing_snapshot};
 use crate::pages;
 
-/// Which locations there are.
+/// The access of a command to locations: URL schemes and grants.
 pub(crate) struct Context {
     schemes: Schemes,
-    /// What repositories may refer to.
+    /// The foreign files that repositories may refer to.
     access: VirtualAccess,
 }
 
-/// Does what was asked.
+/// Runs a command.
+///
+/// # Errors
+/// The failure of the command, with its exit code.
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let context = Context::new(args.fsync, &args.grant)?;
     match args.command {
@@ -77,8 +81,8 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Downgrade(args) => downgrade::run(&context, args).await,
         Command::SetStatus(args) => set_status::run(&context, args).await,
         Command::Import(args) => import::run(&context, *args).await,
-        Command::Append(args) => windows::grow(&context, windows::Way::End, args).await,
-        Command::Prepend(args) => windows::grow(&context, windows::Way::Start, args).await,
+        Command::Append(args) => windows::grow(&context, windows::GrowthEnd::End, args).await,
+        Command::Prepend(args) => windows::grow(&context, windows::GrowthEnd::Start, args).await,
         Command::Trim(args) => windows::trim(&context, args).await,
         Command::Roll(args) => windows::roll(&context, args).await,
         Command::Stats(args) => stats::run(&context, args).await,
@@ -99,9 +103,9 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Branch(args) => branch::run(&context, args).await,
         Command::Tag(args) => tag::run(&context, args).await,
         Command::Diff(args) => diff::run(&context, args).await,
-        Command::Merge(args) => carry::run(&context, carry::Kind::Merge, args).await,
-        Command::CherryPick(args) => carry::run(&context, carry::Kind::CherryPick, args).await,
-        Command::Revert(args) => carry::run(&context, carry::Kind::Revert, args).await,
+        Command::Merge(args) => carry::run(&context, carry::CarryKind::Merge, args).await,
+        Command::CherryPick(args) => carry::run(&context, carry::CarryKind::CherryPick, args).await,
+        Command::Revert(args) => carry::run(&context, carry::CarryKind::Revert, args).await,
         Command::Squash(args) => squash::run(&context, args).await,
         Command::Amend(args) => amend::run(&context, args).await,
         Command::Mv(args) => mv::run(&context, args).await,
@@ -138,13 +142,13 @@ impl Context {
         })
     }
 
-    /// Opens a store, watched for `-v`.
+    /// Opens a store that traces its requests for `-v`.
     async fn storage(&self, location: &Location) -> Result<Arc<dyn Storage>, Error> {
         let storage = self.schemes.storage(location).await?;
         Ok(Arc::new(TracingStorage::new(storage)))
     }
 
-    /// Opens a repository that may refer to more than this command was told.
+    /// Opens a repository with access to more foreign files than `--grant` gives.
     async fn open_with(
         &self,
         location: &Location,
@@ -153,15 +157,17 @@ impl Context {
         let storage = self.storage_of_repository(location).await?;
         let builder = self.builder(Arc::clone(&storage)).virtual_access(access);
         let opened = builder.open().await;
-        Found::of(opened, storage).await?.of_today(location)
+        FoundRepository::of(opened, storage)
+            .await?
+            .of_today(location)
     }
 
-    /// Opens a repository of today.
+    /// Opens a repository of spec version 1 or 2.
     async fn open(&self, location: &Location) -> Result<Repository, Failure> {
         self.open_any(location).await?.of_today(location)
     }
 
-    /// Opens a repository of today, with a cache of so many bytes.
+    /// Opens a repository of spec version 1 or 2 with a cache of so many bytes.
     async fn open_with_cache(
         &self,
         location: &Location,
@@ -171,21 +177,23 @@ impl Context {
         let settings = Settings::default().with_cache_bytes(bytes);
         let builder = self.builder(Arc::clone(&storage)).settings(settings);
         let opened = builder.open().await;
-        Found::of(opened, storage).await?.of_today(location)
+        FoundRepository::of(opened, storage)
+            .await?
+            .of_today(location)
     }
 
-    /// Opens a repository of any generation.
-    async fn open_any(&self, location: &Location) -> Result<Found<Repository>, Failure> {
+    /// Opens a repository, which may be of the alpha generation.
+    async fn open_any(&self, location: &Location) -> Result<FoundRepository<Repository>, Failure> {
         let storage = self.storage_of_repository(location).await?;
         let opened = self.builder(Arc::clone(&storage)).open().await;
-        Ok(Found::of(opened, storage).await?)
+        Ok(FoundRepository::of(opened, storage).await?)
     }
 
     fn builder(&self, storage: Arc<dyn Storage>) -> RepositoryBuilder {
         Repository::builder(storage).virtual_access(self.access.clone())
     }
 
-    /// Opens the store of a repository that should be there.
+    /// Opens the store of a repository that should exist.
     async fn storage_of_repository(
         &self,
         location: &Location,
@@ -197,14 +205,14 @@ impl Context {
             );
             let mut failure = Failure::from(error);
             if is_file {
-                // There is no repository, as if there were nothing at all.
+                // A file is treated like a location without a repository.
                 failure.exit = Exit::NotFound;
             }
             failure
         })
     }
 
-    /// Opens a repository and finds a version of it.
+    /// Opens a repository and resolves a revision of it.
     async fn open_at(
         &self,
         location: &Location,
@@ -215,7 +223,7 @@ impl Context {
         Ok((repository, id))
     }
 
-    /// Finds a version.
+    /// Resolves a revision.
     async fn find(
         &self,
         repository: &Repository,
@@ -224,7 +232,7 @@ impl Context {
         (revision.resolve(repository).await).map_err(|error| dangling(revision, error))
     }
 
-    /// Opens a repository and reads a version of it.
+    /// Opens a repository and a read-only session at a revision.
     async fn session(
         &self,
         location: &Location,
@@ -247,43 +255,43 @@ impl Context {
         &self,
         location: &Location,
         revision: &RevisionSpec,
-    ) -> Result<Found<(Repository, Session, SnapshotId)>, Failure> {
+    ) -> Result<FoundRepository<(Repository, Session, SnapshotId)>, Failure> {
         let storage = self.storage_of_repository(location).await?;
         let builder = self.builder(Arc::clone(&storage));
         let opened = revision.open_session_with(builder).await;
-        let found = Found::of(opened, storage).await;
+        let found = FoundRepository::of(opened, storage).await;
         match found.map_err(|error| dangling(revision, error))? {
-            Found::Today((repository, session)) => {
+            FoundRepository::Today((repository, session)) => {
                 let id = session.snapshot_id()?;
-                Ok(Found::Today((repository, session, id)))
+                Ok(FoundRepository::Today((repository, session, id)))
             }
-            Found::Alpha(repository) => Ok(Found::Alpha(repository)),
+            FoundRepository::Alpha(repository) => Ok(FoundRepository::Alpha(repository)),
         }
     }
 
-    /// Opens a repository of any generation, to look at a version of it.
+    /// Opens a revision of a repository, which may be of the alpha generation, for reading.
     async fn version(
         &self,
         location: &Location,
         revision: &RevisionSpec,
-    ) -> Result<Version, Failure> {
+    ) -> Result<RevisionReader, Failure> {
         match self.open_session_of_any(location, revision).await? {
-            Found::Today((repository, session, id)) => Ok(Version::Today {
+            FoundRepository::Today((repository, session, id)) => Ok(RevisionReader::Today {
                 repository,
                 session,
                 id,
             }),
-            Found::Alpha(repository) => {
+            FoundRepository::Alpha(repository) => {
                 let snapshot = revision.resolve_alpha(&repository).await?;
                 let version = AlphaVersion::new(repository, snapshot);
-                Ok(Version::Alpha(Box::new(version)))
+                Ok(RevisionReader::Alpha(Box::new(version)))
             }
         }
     }
 }
 
-/// Tells what went wrong with a version. A snapshot that the user named and that is not there was not found; one that a
-/// ref or a snapshot names is damage.
+/// Returns the failure of a revision that does not resolve. A missing snapshot is not found if the user gave its id, and damage
+/// if a ref or a snapshot refers to it.
 fn dangling(revision: &RevisionSpec, error: impl Into<Error>) -> Failure {
     let error = error.into();
     match missing_snapshot(&error) {
@@ -291,7 +299,7 @@ fn dangling(revision: &RevisionSpec, error: impl Into<Error>) -> Failure {
             Exit::Damage,
             format!("{revision} leads to snapshot {id}, which is missing"),
         )
-        .hint("`icefield branch reset` moves a branch to a snapshot that is there"),
+        .hint("`icefield branch reset` moves a branch to a snapshot that exists"),
         _ => error.into(),
     }
 }

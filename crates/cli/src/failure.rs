@@ -1,4 +1,4 @@
-//! What went wrong, in one or two lines, and the exit code that tells a script.
+//! Failures of a command: a message, a hint, and the exit code for scripts.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -12,29 +12,29 @@ use icefield::{
 
 use crate::output::escape::printable;
 
-/// How the program ends.
+/// The exit code of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Nothing is wrong: whoever read our output has closed it.
+    /// Success: the reader of standard output has closed it.
     Closed = 0,
-    /// Any failure that is none of the others.
+    /// Any failure without a code of its own.
     Failure = 1,
-    /// The command itself is wrong.
+    /// The command line is wrong.
     Usage = 2,
-    /// Somebody was first, or the name is taken.
+    /// Another writer was first, or the name is taken.
     Conflict = 3,
-    /// What was named does not exist.
+    /// A named object does not exist.
     NotFound = 4,
-    /// What is stored is damaged.
+    /// Stored data is damaged.
     Damage = 5,
     /// A write may or may not have happened.
     Unknown = 6,
-    /// Ctrl-C: what programs end with that a signal ended.
+    /// Interrupted by Ctrl-C: the code of programs that a signal ends.
     Interrupted = 130,
 }
 
 impl Exit {
-    /// The exit code for a kind of error.
+    /// Returns the exit code for a kind of error.
     fn of(kind: ErrorKind) -> Self {
         match kind {
             ErrorKind::Conflict | ErrorKind::AlreadyExists => Self::Conflict,
@@ -47,7 +47,7 @@ impl Exit {
     }
 }
 
-/// Why the command did not do what it should.
+/// The failure of a command.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
@@ -64,13 +64,13 @@ impl Failure {
         }
     }
 
-    /// Says what to do next.
+    /// Adds a hint at the next step, unless the failure has one.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint.get_or_insert(hint.into());
         self
     }
 
-    /// Says which file it is about.
+    /// Adds the name of a file to the message.
     pub(crate) fn of_file(mut self, file: &Path) -> Self {
         self.message = format!("{}: {}", file.display(), self.message);
         self
@@ -81,10 +81,10 @@ impl Failure {
         &self.message
     }
 
-    /// Prints it, and returns the exit code.
+    /// Prints the failure to standard error, and returns the exit code.
     pub(crate) fn report(self) -> u8 {
         if self.exit != Exit::Closed {
-            // Where nobody can be told, the exit code still says it.
+            // If standard error is closed, the exit code still reports the failure.
             let mut out = io::stderr().lock();
             let _ = writeln!(out, "error: {}", printable(&self.message));
             if let Some(hint) = &self.hint {
@@ -141,23 +141,26 @@ from_layers!(
     icefield::rolling::RollingError
 );
 
-/// Whether an argument of ours is what is wrong.
+/// Returns whether an argument of the command line causes the error.
 fn is_usage(error: &Error) -> bool {
-    // A location that is well-formed and leads to a file is none of those.
+    // A well-formed location that leads to a file is no usage error.
     let is_location = match error.downcast_ref() {
         Some(icefield::LocationError::NotADirectory { .. }) | None => false,
         Some(_) => true,
     };
     is_location
         || error.downcast_ref::<icefield::RevisionError>().is_some()
-        || matches!(Layer::of(error), Some(Layer::Refs(RefsError::Name(_))))
+        || matches!(
+            FailedLayer::of(error),
+            Some(FailedLayer::Refs(RefsError::Name(_)))
+        )
         || matches!(
             error.downcast_ref(),
             Some(icefield::ZarrStoreError::InvalidKey { .. })
         )
 }
 
-/// The message of an error and those of its causes, each once.
+/// Returns the message of an error and the messages of its causes, each once.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
@@ -171,15 +174,15 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     message
 }
 
-/// The layer that failed, whatever passed its error on.
-enum Layer<'a> {
+/// The error of the layer that failed, below the layers that pass it on.
+enum FailedLayer<'a> {
     Refs(&'a RefsError),
     Repository(&'a RepositoryError),
     Session(&'a SessionError),
 }
 
-impl<'a> Layer<'a> {
-    /// Errors that are passed on as they are have no place in the chain of sources: they are looked for by type.
+impl<'a> FailedLayer<'a> {
+    /// Finds the failed layer by type: transparent errors do not appear in the chain of sources.
     fn of(error: &'a Error) -> Option<Self> {
         if let Some(error) = error.downcast_ref() {
             Some(Self::Refs(error))
@@ -228,27 +231,27 @@ impl<'a> Layer<'a> {
     }
 }
 
-/// The snapshot that was asked for, if what failed is that there is none.
+/// Returns the id of the snapshot that does not exist, if that is the error.
 pub(crate) fn missing_snapshot(error: &Error) -> Option<SnapshotId> {
-    match Layer::of(error) {
-        Some(Layer::Refs(RefsError::SnapshotNotFound(id))) => Some(*id),
+    match FailedLayer::of(error) {
+        Some(FailedLayer::Refs(RefsError::SnapshotNotFound(id))) => Some(*id),
         _ => None,
     }
 }
 
-/// What to do, where the message does not say it.
+/// Returns the hint for an error whose message does not say what to do.
 fn hint(error: &Error) -> Option<&'static str> {
     let import = error.downcast_ref().map(ImportError::of_one_source);
     if let Some(ImportError::Labels { .. }) = import {
         return Some(
-            "--overlap first or last keeps one of what overlaps, --order coordinate puts sources in order, and --unordered takes coordinates as they come",
+            "--overlap first or last keeps one of the overlapping elements, --order coordinate sorts the sources, and --unordered accepts coordinates in any order",
         );
     }
     if let Some(ImportError::Source(SourceError::Variable { path, .. })) = import
         && !path.is_root()
     {
         return Some(
-            "--drop PATH leaves a node out, and --skip-unsupported all that cannot be imported",
+            "--drop PATH leaves a node out, and --skip-unsupported leaves out all nodes that cannot be imported",
         );
     }
     if let Some(ImportError::Plan(plan)) = import {
@@ -256,58 +259,60 @@ fn hint(error: &Error) -> Option<&'static str> {
     }
     if let Some(Unsettled::CommitUnknown { .. }) = error.downcast_ref() {
         return Some(
-            "`icefield log LOCATION` shows the history; do not import again before you have looked",
+            "check with `icefield log LOCATION` whether the commit is in the history before you import again",
         );
     }
-    let layer = Layer::of(error);
-    if let Some(Layer::Session(SessionError::VirtualChunk { source, .. })) = &layer
+    let layer = FailedLayer::of(error);
+    if let Some(FailedLayer::Session(SessionError::VirtualChunk { source, .. })) = &layer
         && let VirtualChunkError::NotGranted { .. } = **source
     {
         return Some(
-            "--grant PREFIX lets a command read what lies below it: of the container, or of a part of it",
+            "--grant PREFIX lets a command read files below that prefix: the container's prefix, or a longer one",
         );
     }
     match error.kind() {
         ErrorKind::Unsupported => match layer? {
-            Layer::Repository(RepositoryError::NeedsSpecVersion2 { .. }) => {
-                Some("`icefield upgrade LOCATION` makes it a repository of spec version 2")
+            FailedLayer::Repository(RepositoryError::NeedsSpecVersion2 { .. }) => {
+                Some("`icefield upgrade LOCATION` upgrades the repository to spec version 2")
             }
             _ => None,
         },
         ErrorKind::Unavailable => Some("try again; nothing was changed"),
         ErrorKind::Corrupt => damage_hint(layer?),
         ErrorKind::NotFound => match layer? {
-            Layer::Repository(RepositoryError::NotFound { .. }) => {
+            FailedLayer::Repository(RepositoryError::NotFound { .. }) => {
                 Some("`icefield init LOCATION` creates one")
             }
-            Layer::Refs(error) => refs_hint(error),
+            FailedLayer::Refs(error) => refs_hint(error),
             _ => None,
         },
         _ => None,
     }
 }
 
-/// What may still be whole depends on what is damaged.
-fn damage_hint(layer: Layer<'_>) -> Option<&'static str> {
+/// Returns a hint at the parts of a repository that may be intact besides a damaged one.
+fn damage_hint(layer: FailedLayer<'_>) -> Option<&'static str> {
     Some(match layer {
-        Layer::Refs(RefsError::Config { object, .. }) if *object == RefsError::CONFIG_IN_REPO => {
+        FailedLayer::Refs(RefsError::Config { object, .. })
+            if *object == RefsError::CONFIG_IN_REPO =>
+        {
             "earlier states of `repo` are in overwritten/; programs that cannot read it cannot replace it either"
         }
-        Layer::Refs(RefsError::Config { .. }) => {
-            "put back a copy of config.yaml; a repository without one has the default settings"
+        FailedLayer::Refs(RefsError::Config { .. }) => {
+            "restore a copy of config.yaml; a repository without one has the default settings"
         }
-        Layer::Refs(RefsError::InvalidRefFile { .. }) => {
-            "the other refs are not touched by this: `icefield branch list` and `tag list` show them, `branch reset` replaces it"
+        FailedLayer::Refs(RefsError::InvalidRefFile { .. }) => {
+            "other refs are not affected: `icefield branch list` and `tag list` show them, `branch reset` replaces the damaged one"
         }
-        // The error says what to do, and all refs are in it.
-        Layer::Refs(RefsError::InvalidRepo { .. }) => return None,
-        // A snapshot: its history cannot be followed any further, not even by `log`.
-        Layer::Refs(_) | Layer::Repository(_) => {
-            "what another ref points to may still be whole: `icefield branch list` and `icefield tag list` show them"
+        // The error says what to do; all refs are in the damaged object.
+        FailedLayer::Refs(RefsError::InvalidRepo { .. }) => return None,
+        // A damaged snapshot ends its history, also for `log`.
+        FailedLayer::Refs(_) | FailedLayer::Repository(_) => {
+            "the snapshots of other refs may be intact: `icefield branch list` and `icefield tag list` show them"
         }
-        // The snapshot was read, and something that it refers to was not.
-        Layer::Session(_) => {
-            "an older snapshot may still be whole: `icefield log` lists them, --ref ID reads one"
+        // The snapshot is readable; an object that it refers to is not.
+        FailedLayer::Session(_) => {
+            "an older snapshot may be intact: `icefield log` lists them, --ref ID reads one"
         }
     })
 }
@@ -318,14 +323,14 @@ fn plan_hint(error: &PlanError) -> Option<&'static str> {
             Some("import below another --group, or append along a dimension with --append DIM")
         }
         PlanError::GroupDiffers { .. } => Some("import below another --group"),
-        PlanError::NotInTarget { .. } => {
-            Some("fill it where it is missing, with --missing fill, or import it by itself first")
-        }
+        PlanError::NotInTarget { .. } => Some(
+            "fill the missing elements with --missing fill, or import the array by itself first",
+        ),
         PlanError::ArrayDiffers { difference, .. }
             if difference.member.starts_with("attributes") =>
         {
             Some(
-                "--attributes first keeps those that come first, --attributes drop-conflicts leaves out those that differ",
+                "--attributes first keeps the first value of each attribute, --attributes drop-conflicts leaves out attributes that differ",
             )
         }
         _ => None,
@@ -335,10 +340,10 @@ fn plan_hint(error: &PlanError) -> Option<&'static str> {
 fn refs_hint(error: &RefsError) -> Option<&'static str> {
     match error {
         RefsError::BranchNotFound(name) if name.as_str().contains('@') => {
-            Some("a time is written in full, as main@2015-03-01T00:00:00Z")
+            Some("write the time in full, as in main@2015-03-01T00:00:00Z")
         }
         RefsError::BranchNotFound(_) | RefsError::TagNotFound(_) => {
-            Some("`icefield branch list` and `icefield tag list` show what there is")
+            Some("`icefield branch list` and `icefield tag list` show the existing ones")
         }
         _ => None,
     }

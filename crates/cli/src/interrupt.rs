@@ -1,4 +1,4 @@
-//! Ctrl-C, for commands that change what others see, or that would leave something half done.
+//! Ctrl-C in commands whose changes are visible to others, or that would leave partial results.
 
 use std::pin::pin;
 
@@ -7,17 +7,17 @@ use icefield::Interrupt;
 
 use crate::failure::Exit;
 
-/// Returns what the first Ctrl-C from now on raises, so that the command ends where that does no harm. The second one ends
-/// the program wherever it is.
+/// Returns the interrupt that the next Ctrl-C raises, so that the command ends where that does no harm. The second Ctrl-C ends
+/// the program at once.
 pub(crate) fn on_ctrl_c() -> Interrupt {
     let interrupt = Interrupt::new();
     let wish = interrupt.clone();
     tokio::spawn(async move {
         if tokio::signal::ctrl_c().await.is_err() {
-            // There is no way to be told: Ctrl-C does what it always does.
+            // Without a handler, Ctrl-C has its default effect.
             return;
         }
-        // It listens before anybody is told that there may be a second one.
+        // The handler is installed before the message invites a second Ctrl-C.
         let mut second = pin!(tokio::signal::ctrl_c());
         let at_once = second.as_mut().now_or_never();
         wish.raise();

@@ -1,7 +1,7 @@
 //! The command line of icefield, as a library: the program `icefield` and the command of the Python package call it.
 //!
-//! `args` says what can be asked, `commands` does it through the facade, `output` prints it, `failure` turns what went
-//! wrong into one or two lines and an exit code.
+//! `args` defines the arguments, `commands` runs a command through the facade, `output` prints its result, and `failure` turns
+//! an error into one or two lines and an exit code.
 
 mod args;
 mod commands;
@@ -20,23 +20,25 @@ use clap::Parser;
 use args::Args;
 use failure::Failure;
 
-/// Threads that may wait for a disk at once: enough to keep it busy, few enough to keep their memory small.
+/// The number of threads for blocking file operations: enough to keep a disk busy, few enough to need little memory.
 const BLOCKING_THREADS: usize = 4;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// Does what a command line says, and returns the exit code. The first argument is the name of the program.
+/// Runs a command line and returns the exit code. The first argument is the name of the program.
 ///
-/// It prints to the standard streams of the process, and some commands listen to Ctrl-C; the others leave a signal to
-/// what the process has set for it. After a second Ctrl-C it ends the process. It starts a runtime of its own, and so
-/// must not be called within one.
+/// It prints to the standard streams of the process. Commands that change a repository handle Ctrl-C: the first ends the
+/// command early, the second ends the process. Other commands leave signals to the handlers of the process.
+///
+/// # Panics
+/// If a Tokio runtime runs on this thread: the function starts a runtime of its own.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let args = match Args::try_parse_from(args::as_written(arguments.into_iter())) {
+    let args = match Args::try_parse_from(args::with_ncdump_variables(arguments.into_iter())) {
         Ok(args) => args,
         Err(error) => {
-            // Help goes to standard output and is no failure. A closed pipe is none either.
+            // Help goes to standard output and is not a failure. Neither is a closed pipe.
             let _ = error.print();
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
@@ -55,11 +57,11 @@ fn perform(args: Args) -> Result<(), Failure> {
         .max_blocking_threads(BLOCKING_THREADS)
         .enable_all()
         .build()?;
-    // Dropped at the end, the runtime waits for file operations that are under way.
+    // The drop of the runtime waits for running file operations.
     runtime.block_on(commands::run(args))
 }
 
-/// A program flushes its standard output when it ends; a library in another one must do it itself.
+/// Flushes standard output. A program does so at its end; a library in another program must do it itself.
 fn flushed() -> Result<(), Failure> {
     Ok(std::io::stdout().flush()?)
 }

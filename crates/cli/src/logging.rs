@@ -1,11 +1,11 @@
-//! What the layers report of their work, on standard error.
+//! Log events of all layers, on standard error.
 
 use std::io::{self, Write as _};
 
-/// Filters log events, before `-v` does.
+/// The variable with the filter of log events; it takes precedence over `-v`.
 const VARIABLE: &str = "ICEFIELD_LOG";
 
-/// Starts to print events and finished spans, if anything was asked for.
+/// Starts to print events and finished spans, if `-v` or the variable asks for them.
 pub(crate) fn start(verbose: u8) {
     let asked = std::env::var(VARIABLE).ok().filter(|text| !text.is_empty());
     if asked.is_some() || verbose > 0 {
@@ -13,7 +13,7 @@ pub(crate) fn start(verbose: u8) {
     }
 }
 
-/// Says that nothing will be printed.
+/// Warns that this build prints no events.
 #[cfg(not(feature = "logging"))]
 fn print(_: Option<String>, _: u8) {
     let _ = writeln!(
@@ -22,7 +22,7 @@ fn print(_: Option<String>, _: u8) {
     );
 }
 
-/// Crates of ours; others are shown at the highest level only.
+/// The crates of the workspace; other crates are shown at the highest level only.
 #[cfg(feature = "logging")]
 const OURS: [&str; 8] = [
     "icefield",
@@ -44,8 +44,8 @@ fn print(asked: Option<String>, verbose: u8) {
 
     let filter = match (asked, verbose) {
         (Some(filter), _) => filter,
-        (None, 0 | 1) => ours("debug"),
-        (None, _) => format!("debug,{}", ours("trace")),
+        (None, 0 | 1) => workspace_filter("debug"),
+        (None, _) => format!("debug,{}", workspace_filter("trace")),
     };
     let filter = match EnvFilter::try_new(&filter) {
         Ok(filter) => filter,
@@ -58,18 +58,18 @@ fn print(asked: Option<String>, verbose: u8) {
         }
     };
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    // In Python, the package may print events already: then its filter, read from the same variable, holds.
+    // In Python, the package may print events already; its filter, read from the same variable, then applies.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_span_events(FmtSpan::CLOSE)
         .with_ansi(!no_color && io::stderr().is_terminal())
         .with_writer(io::stderr)
-        // Or an event that cannot be printed is reported with `eprintln!`, which panics for the same reason.
+        // Otherwise an event that cannot be printed is reported with `eprintln!`, which panics for the same reason.
         .log_internal_errors(false)
         .try_init();
 }
 
 #[cfg(feature = "logging")]
-fn ours(level: &str) -> String {
+fn workspace_filter(level: &str) -> String {
     OURS.map(|name| format!("{name}={level}")).join(",")
 }

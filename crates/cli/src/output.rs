@@ -1,4 +1,4 @@
-//! Printing facts: as aligned text, or as one JSON document.
+//! The output of commands: aligned text, or one JSON document.
 
 pub(crate) mod escape;
 pub(crate) mod table;
@@ -10,7 +10,7 @@ use icefield::Location;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::args::Facts;
+use crate::args::OutputFormat;
 use crate::failure::Failure;
 
 /// The version of every JSON document. It changes when a member changes its meaning or goes away, not when one is
@@ -25,25 +25,25 @@ struct Document<'a, T> {
     facts: &'a T,
 }
 
-/// Where facts are printed: standard output, but in tests.
+/// The destination of a command's output: standard output, except in tests.
 pub(crate) struct Output {
     out: BufWriter<Box<dyn Write>>,
     json: bool,
 }
 
 impl Output {
-    pub(crate) fn new(facts: Facts) -> Self {
-        Self::to(io::stdout().lock(), facts)
+    pub(crate) fn new(format: OutputFormat) -> Self {
+        Self::to(io::stdout().lock(), format)
     }
 
-    pub(crate) fn to(out: impl Write + 'static, facts: Facts) -> Self {
+    pub(crate) fn to(out: impl Write + 'static, format: OutputFormat) -> Self {
         Self {
             out: BufWriter::new(Box::new(out)),
-            json: facts.json,
+            json: format.json,
         }
     }
 
-    /// Prints facts as JSON if that was asked for, else as the text that `text` writes.
+    /// Prints facts as JSON if the command line asks for it, else as the text that `text` writes.
     pub(crate) fn facts<T: Serialize>(
         &mut self,
         facts: &T,
@@ -66,7 +66,7 @@ impl Output {
         self.json
     }
 
-    /// The bare writer, for text that is printed as it comes.
+    /// Returns the writer, for text that is printed incrementally.
     pub(crate) fn writer(&mut self) -> &mut dyn Write {
         &mut self.out
     }
@@ -76,7 +76,7 @@ impl Output {
     }
 }
 
-/// Returns a time as RFC 3339 to the microsecond, as the format keeps it: what is printed can be used in `REF@TIME`.
+/// Returns a time as RFC 3339 in microseconds, the precision of the format, so that it works in `REF@TIME`.
 pub(crate) fn time(time: SystemTime) -> String {
     match Timestamp::try_from(time) {
         Ok(time) => format!("{time:.6}"),
@@ -84,7 +84,7 @@ pub(crate) fn time(time: SystemTime) -> String {
     }
 }
 
-/// Returns a number of bytes with a unit, and exactly where that is as short.
+/// Returns a number of bytes with a unit; the exact number if that is as short.
 pub(crate) fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
@@ -99,7 +99,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
-/// Options of URLs whose values may be shown.
+/// Options of URLs whose values hold no secrets and may be printed.
 const SHOWN: [&str; 9] = [
     "anonymous",
     "endpoint",
@@ -112,8 +112,7 @@ const SHOWN: [&str; 9] = [
     "user_project",
 ];
 
-/// Returns what a location is called in facts: what was typed, less what may be a secret that somebody put there,
-/// although a URL is no place for one.
+/// Returns the printable form of a location: the given text without the parts of a URL that may hold a secret.
 pub(crate) fn location(location: &Location) -> String {
     let text = location.as_str();
     let Some((scheme, rest)) = text.split_once("://") else {
@@ -138,7 +137,7 @@ pub(crate) fn location(location: &Location) -> String {
     shown
 }
 
-/// Returns a number with the word for one or several.
+/// Returns a number with the singular or the plural of a word.
 pub(crate) fn count(number: u64, one: &str, several: &str) -> String {
     match number {
         1 => format!("1 {one}"),

@@ -1,4 +1,4 @@
-//! What a shell and `man` are told about the program, made of the same description that parses its arguments.
+//! Completion scripts and manual pages, generated from the definition of the arguments.
 
 use crate::args::{Completions, Man};
 use crate::failure::Failure;
@@ -18,7 +18,7 @@ pub(crate) fn completions(args: &Completions) -> Result<(), Failure> {
         ShellName::Fish => Shell::Fish,
         ShellName::Powershell => Shell::PowerShell,
     };
-    // The generator panics where it cannot write.
+    // The generator panics if it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut program(), "icefield", &mut script);
     let mut out = std::io::stdout().lock();

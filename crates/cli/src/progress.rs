@@ -1,4 +1,4 @@
-//! The progress bar: on standard error, and only where that is a terminal.
+//! Progress bars on standard error, drawn only if that is a terminal.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use crate::output::escape::printable;
 
 /// A bar that counts chunks.
 #[derive(Debug)]
-pub(crate) struct Bar {
+pub(crate) struct ChunkProgress {
     bar: ProgressBar,
     bytes: std::sync::atomic::AtomicU64,
-    /// What happens once all chunks are there.
+    /// The message once all chunks are done.
     last: &'static str,
 }
 
-impl Bar {
-    /// Returns a bar. On anything but a terminal it draws nothing.
+impl ChunkProgress {
+    /// Returns a bar, which draws only on a terminal.
     pub(crate) fn new(last: &'static str) -> Self {
-        // A length from the start: one that is unknown cannot grow.
+        // The bar starts with a length, because an unknown length cannot grow.
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template(
             "{spinner} {pos} of {len} chunks {wide_bar} {msg} {prefix} {elapsed}",
@@ -41,13 +41,13 @@ impl Bar {
     }
 }
 
-impl Drop for Bar {
+impl Drop for ChunkProgress {
     fn drop(&mut self) {
         self.clear();
     }
 }
 
-impl Progress for Bar {
+impl Progress for ChunkProgress {
     fn expected(&self, chunks: u64) {
         self.bar.inc_length(chunks);
     }
@@ -76,13 +76,13 @@ impl Progress for Bar {
 
 /// A bar that counts the steps of an operation, stage by stage.
 #[derive(Debug)]
-pub(crate) struct Steps {
+pub(crate) struct StepProgress {
     bar: ProgressBar,
     bytes: std::sync::atomic::AtomicU64,
 }
 
-impl Steps {
-    /// Returns a bar. On anything but a terminal it draws nothing.
+impl StepProgress {
+    /// Returns a bar, which draws only on a terminal.
     pub(crate) fn new() -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template(
@@ -103,13 +103,13 @@ impl Steps {
     }
 }
 
-impl Drop for Steps {
+impl Drop for StepProgress {
     fn drop(&mut self) {
         self.clear();
     }
 }
 
-impl icefield::maintenance::Progress for Steps {
+impl icefield::maintenance::Progress for StepProgress {
     fn stage(&self, name: &'static str, steps: Option<u64>) {
         self.bytes.store(0, std::sync::atomic::Ordering::Relaxed);
         self.bar.set_position(0);
@@ -126,7 +126,7 @@ impl icefield::maintenance::Progress for Steps {
         let before = self
             .bytes
             .fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
-        // A file may claim any size.
+        // A damaged file may claim any size.
         let so_far = before.saturating_add(bytes);
         if so_far > 0 {
             self.bar.set_message(HumanBytes(so_far).to_string());

@@ -15,7 +15,6 @@ const CIRCLES: &[(&str, usize, usize)] = &[
     ("icefield", 6, 4),
     ("icefield-alpha", 2, 2),
     ("icefield-benches", 2, 1),
-    ("icefield-cli", 16, 3),
     ("icefield-core", 52, 6),
     ("icefield-format", 7, 7),
     ("icefield-ingest", 14, 15),

@@ -1,21 +1,21 @@
-//! How archive files are read.
+//! Options for reading archive files.
 
 use clap::Args as ArgGroup;
 use icefield::ingest::{ArchiveOptions, Overviews};
 
 #[derive(Clone, Copy, Debug, ArgGroup)]
-pub(crate) struct Archives {
-    /// Make a group of an HDF5 array of compounds, with an array of each member.
+pub(crate) struct ArchiveArgs {
+    /// Import an HDF5 array of compounds as a group with one array per member.
     #[arg(long)]
     pub(crate) split_compound: bool,
-    /// Overviews of a TIFF file: `all` in groups below the image, `none`, or the number of one in the place of the image (1 is the
-    /// largest).
+    /// The overviews of a TIFF file to import: `all`, in groups below the image; `none`; or the number of one that replaces the
+    /// image (1 is the largest).
     #[arg(long, value_name = "WHICH", value_parser = overviews, default_value = "all")]
     pub(crate) overviews: Overviews,
 }
 
-impl Archives {
-    /// Returns it as the readers are told.
+impl ArchiveArgs {
+    /// Returns the options for the readers.
     pub(crate) fn options(self) -> ArchiveOptions {
         ArchiveOptions {
             split_compound: self.split_compound,
@@ -32,6 +32,6 @@ fn overviews(text: &str) -> Result<Overviews, String> {
         number => number
             .parse()
             .map(Overviews::Level)
-            .map_err(|_| "`all`, `none` or a number is expected".to_owned()),
+            .map_err(|_| "expected `all`, `none` or a number".to_owned()),
     }
 }

@@ -1,49 +1,49 @@
-//! How the sources of an import belong together, and how it goes on.
+//! The arrangement of the sources of an import, and its continuation after an interruption.
 
 use clap::{Args as ArgGroup, ValueEnum};
 use icefield::ingest::{Combine, Import, ValueFrom};
 
-use super::in_full;
+use super::parse::with_causes;
 
 #[derive(Clone, Debug, ArgGroup)]
-pub(crate) struct Collected {
-    /// Make each source one element of this new dimension; with --concat DIM, the sources of each value behind one another.
+pub(crate) struct CollectionArgs {
+    /// Make each source one element of this new dimension; with --concat DIM, concatenate the sources that have the same value.
     #[arg(long, value_name = "DIM", requires = "value_from")]
     concat_new: Option<String>,
-    /// Where the values along the new dimension come from, that of --concat-new or of --append: pattern:REGEX with one group,
+    /// The origin of the values along the dimension of --concat-new or --append: pattern:REGEX with one group,
     /// pattern:air_m{}.nc with braces for the value, attribute:NAME, or variable:NAME.
-    #[arg(long, value_name = "FROM", value_parser = in_full(ValueFrom::parse))]
+    #[arg(long, value_name = "FROM", value_parser = with_causes(ValueFrom::parse))]
     value_from: Option<ValueFrom>,
-    /// Find out from the values of coordinates how the sources belong together.
+    /// How to arrange the sources.
     #[arg(long, value_enum, value_name = "HOW")]
-    combine: Option<Combining>,
-    /// Leave out sources whose coordinates along the dimension of --append are all there; create what is not there at all.
+    combine: Option<CombineMode>,
+    /// Skip sources whose coordinates along the dimension of --append are all in the repository; create arrays that do not exist.
     #[arg(long)]
     pub(crate) skip_existing: bool,
-    /// Begin anew, and leave nothing to go on from.
+    /// Start from the beginning, and leave no record to continue from.
     #[arg(long)]
     no_resume: bool,
-    /// End imports that broke off instead of going on with them: those of these sources, or all of the repository.
+    /// Discard interrupted imports instead of continuing them: those of these sources, or all of the repository.
     #[arg(long)]
     pub(crate) abandon: bool,
 }
 
-/// How sources belong together.
+/// The arrangement of sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Combining {
-    /// As --concat, --append and --concat-new say (the default).
+pub(crate) enum CombineMode {
+    /// Along the dimensions of --concat, --append and --concat-new (the default).
     Nested,
-    /// As the cells of a grid, along all dimensions in which their coordinates differ.
+    /// By the values of coordinates: as the cells of a grid, along all dimensions in which the coordinates differ.
     ByCoords,
 }
 
-impl Collected {
-    /// Returns whether it says how several sources belong together.
+impl CollectionArgs {
+    /// Returns whether the options arrange several sources.
     pub(crate) fn says_how(&self) -> bool {
-        self.concat_new.is_some() || self.combine == Some(Combining::ByCoords)
+        self.concat_new.is_some() || self.combine == Some(CombineMode::ByCoords)
     }
 
-    /// Returns the name of an option that says something of sources.
+    /// Returns the name of a given option that needs sources.
     pub(crate) fn given(&self) -> Option<&'static str> {
         let given = [
             ("--concat-new", self.concat_new.is_some()),
@@ -57,13 +57,13 @@ impl Collected {
             .map(|(name, _)| *name)
     }
 
-    /// Tells an import. `append` is the dimension of an append, and `name` says which import it is.
+    /// Applies the options to an import. `append` is the dimension of an append; `name` identifies the import.
     pub(crate) fn apply(&self, mut import: Import, append: Option<&str>, name: &str) -> Import {
         let dimension = self.concat_new.as_deref().or(append);
         if let (Some(dimension), Some(from)) = (dimension, &self.value_from) {
             import = import.stack(dimension, from.clone());
         }
-        if self.combine == Some(Combining::ByCoords) {
+        if self.combine == Some(CombineMode::ByCoords) {
             import = import.combine(Combine::ByCoordinates);
         }
         if self.skip_existing {
@@ -75,13 +75,13 @@ impl Collected {
         }
     }
 
-    /// Returns what an import is called by which it goes on.
+    /// Returns the name under which an interrupted import is continued.
     pub(crate) fn name(&self, name: &str) -> String {
         let mut name = name.to_owned();
         if let Some(dimension) = &self.concat_new {
             name.push_str(&format!(", as elements of {dimension}"));
         }
-        if self.combine == Some(Combining::ByCoords) {
+        if self.combine == Some(CombineMode::ByCoords) {
             name.push_str(", by coordinates");
         }
         name

@@ -1,23 +1,23 @@
-//! What becomes of sources that do not have the same arrays, attributes and encodings.
+//! Options for sources that differ in arrays, attributes or encodings.
 
 use clap::{Args as ArgGroup, ValueEnum};
 use icefield::ingest::{self, Attributes, Encoding, Missing};
 
 #[derive(Debug, Default, ArgGroup)]
-pub(crate) struct Combined {
-    /// What becomes of arrays that some sources lack, or the repository.
-    #[arg(long, value_enum, requires = "Behind", value_name = "WHAT")]
-    pub(crate) missing: Option<Lacked>,
-    /// Which attributes the result has where they differ. Without: those of groups come from the first source, and those of arrays
-    /// must be equal.
-    #[arg(long, value_enum, requires = "Behind", value_name = "WHICH")]
-    pub(crate) attributes: Option<Kept>,
-    /// Store numbers as the first source does, or as they are stored there, if readers find them no farther off than this; without,
-    /// if readers find the same numbers.
-    #[arg(long, value_name = "TOLERANCE", value_parser = tolerance, requires = "Behind", conflicts_with = "unpack")]
+pub(crate) struct MismatchArgs {
+    /// How to treat arrays that some sources, or the repository, do not have.
+    #[arg(long, value_enum, requires = "joined", value_name = "WHAT")]
+    pub(crate) missing: Option<OnMissing>,
+    /// Which attributes the result has where sources differ. By default, groups have the attributes of the first source, and the
+    /// attributes of arrays must be equal.
+    #[arg(long, value_enum, requires = "joined", value_name = "WHICH")]
+    pub(crate) attributes: Option<AttributeRule>,
+    /// Store numbers in the encoding of the first source, or of the repository, if decoded values differ by at most this much. By
+    /// default, decoded values must be the same.
+    #[arg(long, value_name = "TOLERANCE", value_parser = tolerance, requires = "joined", conflicts_with = "unpack")]
     pub(crate) repack: Option<f64>,
-    /// Store decoded numbers, without `scale_factor` and `add_offset`, of arrays that some source packs or that sources
-    /// store otherwise: as floating-point numbers, or as integers if none is packed or missing.
+    /// Store decoded numbers, without `scale_factor` and `add_offset`, for arrays that a source packs or that sources encode
+    /// differently: as floating-point numbers, or as integers if no number is packed or missing.
     #[arg(long, conflicts_with = "append")]
     pub(crate) unpack: bool,
 }
@@ -25,33 +25,33 @@ pub(crate) struct Combined {
 fn tolerance(text: &str) -> Result<f64, String> {
     let number = text.parse().ok();
     let number = number.filter(|it: &f64| it.is_finite() && *it >= 0.0);
-    number.ok_or_else(|| "a number from 0 on is expected, as 0.001".to_owned())
+    number.ok_or_else(|| "expected a number that is not negative, such as 0.001".to_owned())
 }
 
-/// What becomes of arrays that some sources lack.
+/// The treatment of arrays that some sources do not have.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Lacked {
+pub(crate) enum OnMissing {
     /// Fail (the default).
     Refuse,
-    /// Fill them with what reads as missing: `_FillValue`, `missing_value`, or NaN.
+    /// Fill them with the missing value: `_FillValue`, `missing_value`, or NaN.
     Fill,
 }
 
-/// Which attributes the result has.
+/// The attributes of the result.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Kept {
-    /// Those of the first source, or that are there.
+pub(crate) enum AttributeRule {
+    /// The attributes of the first source, or of the repository.
     First,
     /// Fail if any differ.
     Equal,
-    /// All but those that differ.
+    /// The attributes that do not differ.
     DropConflicts,
 }
 
-impl Combined {
-    /// Tells an import of it.
+impl MismatchArgs {
+    /// Applies the options to an import.
     pub(crate) fn tell(&self, mut import: ingest::Import) -> ingest::Import {
-        if let Some(Lacked::Fill) = self.missing {
+        if let Some(OnMissing::Fill) = self.missing {
             import = import.missing(Missing::Fill);
         }
         match (self.repack, self.unpack) {
@@ -61,9 +61,9 @@ impl Combined {
         }
         match self.attributes {
             None => import,
-            Some(Kept::First) => import.attributes(Attributes::First),
-            Some(Kept::Equal) => import.attributes(Attributes::Equal),
-            Some(Kept::DropConflicts) => import.attributes(Attributes::DropConflicts),
+            Some(AttributeRule::First) => import.attributes(Attributes::First),
+            Some(AttributeRule::Equal) => import.attributes(Attributes::Equal),
+            Some(AttributeRule::DropConflicts) => import.attributes(Attributes::DropConflicts),
         }
     }
 }

@@ -1,34 +1,35 @@
-//! Where the bytes are.
+//! `icefield du`
 
 use clap::{Args as ArgGroup, ValueEnum};
 use icefield::Location;
 
-use super::{At, Facts, in_full};
+use super::common::{AtRevision, OutputFormat};
+use super::parse::with_causes;
 
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Du {
     /// The repository.
-    #[arg(value_parser = in_full(Location::parse))]
+    #[arg(value_parser = with_causes(Location::parse))]
     pub(crate) location: Location,
-    /// Count by what; without it, all that is stored.
+    /// Count per array, commit, ref or container; without it, everything that is stored.
     #[arg(long, value_enum, value_name = "WHAT")]
-    pub(crate) by: Option<By>,
-    /// The version whose arrays, or the history whose commits are counted.
+    pub(crate) by: Option<DuGrouping>,
+    /// The version whose arrays, or the history whose commits, are counted.
     #[command(flatten)]
-    pub(crate) at: At,
+    pub(crate) at: AtRevision,
     #[command(flatten)]
-    pub(crate) facts: Facts,
+    pub(crate) output: OutputFormat,
 }
 
-/// What bytes are counted by.
+/// The unit that bytes are counted per.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum By {
-    /// What each array uses, at one version.
+pub(crate) enum DuGrouping {
+    /// The bytes of each array at one version.
     Array,
-    /// What each commit of a history added.
+    /// The bytes that each commit of a history added.
     Commit,
-    /// What each branch and tag reaches, and what only it does: the cost of keeping it.
+    /// The bytes that each branch and tag reaches, and those that only it reaches: the cost of keeping it.
     Ref,
-    /// Which containers virtual chunks lie in.
+    /// The virtual chunks of each container.
     Container,
 }

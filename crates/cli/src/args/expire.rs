@@ -7,55 +7,56 @@ use icefield::maintenance::Policy;
 use icefield::{BranchName, Location};
 use jiff::Timestamp;
 
-use super::{Facts, in_full};
+use super::common::OutputFormat;
+use super::parse::with_causes;
 
 pub(crate) const EXPIRE: &str = "\
-A snapshot stays if any rule keeps it; the first of the repository stays always, and what branches and tags point to.
+A snapshot stays if any rule keeps it. The initial snapshot and the tips of branches and tags always stay.
 WHEN is an age (30m, 12h, 30d, 8w) or a time (2026-01-01T00:00:00Z). PERIODS are hourly=24,daily=30,weekly=8,monthly=12,
-yearly=5, or some of these: the last snapshot of each of the last so many hours (days, weeks from Monday on, months,
-years, all of UTC) that have one, along each branch.
+yearly=5, or some of these. daily=30 keeps the last snapshot of each of the last 30 days that have one, along each branch;
+hours, weeks (from Monday on), months and years count alike. All periods are in UTC.
 
-Nothing is freed yet: collection deletes what no history has any more.";
+Expiration frees no bytes: `icefield gc` deletes snapshots that no history has any more.";
 
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Expire {
     /// The repository.
-    #[arg(value_parser = in_full(Location::parse))]
+    #[arg(value_parser = with_causes(Location::parse))]
     pub(crate) location: Location,
-    /// Let expire only what is older than this, by the committers' clocks.
+    /// Expire only snapshots older than this, by the clocks of the committers.
     #[arg(long, value_name = "WHEN", value_parser = when)]
-    pub(crate) older_than: Option<When>,
-    /// Keep so many snapshots of each branch.
+    pub(crate) older_than: Option<ExpiryBound>,
+    /// Keep the newest N snapshots of each branch.
     #[arg(long, value_name = "N")]
     pub(crate) keep_last: Option<u64>,
-    /// Keep snapshots by periods.
+    /// Keep the last snapshot of each period.
     #[arg(long, value_name = "PERIODS", value_parser = periods)]
     pub(crate) keep: Option<Policy>,
-    /// Take snapshots from this branch alone (repeatable).
-    #[arg(long, value_name = "NAME", value_parser = in_full(BranchName::parse))]
+    /// Expire snapshots of this branch only (repeatable).
+    #[arg(long, value_name = "NAME", value_parser = with_causes(BranchName::parse))]
     pub(crate) branch: Vec<BranchName>,
-    /// Delete branches whose last snapshot is older than the bound, but for main.
+    /// Delete branches other than main whose last snapshot is older than the bound.
     #[arg(long, requires = "older_than")]
     pub(crate) delete_expired_branches: bool,
     /// Delete tags of snapshots older than the bound; their names stay taken.
     #[arg(long, requires = "older_than")]
     pub(crate) delete_expired_tags: bool,
-    /// Show which snapshots would go and stay, and why; change nothing.
+    /// Show which snapshots would expire and which would stay, and why; change nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(crate) facts: Facts,
+    pub(crate) output: OutputFormat,
 }
 
-/// A time, or an age at the moment of asking.
+/// A time, or an age relative to the time of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
+pub(crate) enum ExpiryBound {
     Age(Duration),
     Time(SystemTime),
 }
 
-impl When {
-    /// Returns the time that it stands for.
+impl ExpiryBound {
+    /// Returns the bound as a time.
     pub(crate) fn at(self, now: SystemTime) -> SystemTime {
         match self {
             Self::Age(age) => now.checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH),
@@ -64,21 +65,21 @@ impl When {
     }
 }
 
-fn when(text: &str) -> Result<When, String> {
+fn when(text: &str) -> Result<ExpiryBound, String> {
     if let Ok(time) = text.parse::<Timestamp>() {
-        return Ok(When::Time(time.into()));
+        return Ok(ExpiryBound::Time(time.into()));
     }
-    age(text).map(When::Age).map_err(|_| {
+    age(text).map(ExpiryBound::Age).map_err(|_| {
         format!(
             "{text:?} is neither an age, such as 12h, 30d or 8w, nor a time, such as 2026-01-01T00:00:00Z"
         )
     })
 }
 
-/// Reads an age, such as `12h`.
+/// Parses an age, such as `12h`.
 pub(super) fn age(text: &str) -> Result<Duration, String> {
     let wrong =
-        || format!("{text:?} is no age: write a number and one of s, m, h, d, w, as in 12h");
+        || format!("{text:?} is not an age: write a number and one of s, m, h, d, w, as in 12h");
     let unit = text.chars().last().ok_or_else(wrong)?;
     let seconds = match unit {
         's' => 1,
@@ -98,7 +99,7 @@ fn periods(text: &str) -> Result<Policy, String> {
     for part in text.split(',') {
         let wrong = || {
             format!(
-                "{part:?} is no period: write hourly=24,daily=30,weekly=8,monthly=12,yearly=5, or some of these"
+                "{part:?} is not a period: write hourly=24,daily=30,weekly=8,monthly=12,yearly=5, or some of these"
             )
         };
         let (name, number) = part.split_once('=').ok_or_else(wrong)?;
@@ -111,7 +112,7 @@ fn periods(text: &str) -> Result<Policy, String> {
             _ => return Err(wrong()),
         };
         if *place > 0 {
-            return Err(format!("{name} is there twice"));
+            return Err(format!("{name} is given twice"));
         }
         *place = number.trim().parse().map_err(|_| wrong())?;
         if *place == 0 {
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn ages_and_times_are_told_apart() {
-        let hours = |hours: u64| When::Age(Duration::from_secs(3600 * hours));
+        let hours = |hours: u64| ExpiryBound::Age(Duration::from_secs(3600 * hours));
         for (text, expected) in [
             ("12h", hours(12)),
             ("120m", hours(2)),
@@ -136,7 +137,7 @@ mod tests {
             ("0s", hours(0)),
             (
                 "1970-01-01T01:00:00Z",
-                When::Time(SystemTime::UNIX_EPOCH + Duration::from_secs(3600)),
+                ExpiryBound::Time(SystemTime::UNIX_EPOCH + Duration::from_secs(3600)),
             ),
         ] {
             assert_eq!(when(text).expect(text), expected);

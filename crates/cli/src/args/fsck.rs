@@ -1,45 +1,46 @@
-//! What `icefield fsck` can be asked.
+//! `icefield fsck`
 
 use clap::Args as ArgGroup;
 use icefield::{BranchName, Location, RevisionSpec};
 
-use super::{Facts, in_full};
+use super::common::OutputFormat;
+use super::parse::with_causes;
 
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Fsck {
     /// The repository.
-    #[arg(value_parser = in_full(Location::parse))]
+    #[arg(value_parser = with_causes(Location::parse))]
     pub(crate) location: Location,
-    /// Only what this version and its history reach.
-    #[arg(long = "ref", value_name = "REF", value_parser = in_full(RevisionSpec::parse))]
+    /// Check only objects that this version and its history reach.
+    #[arg(long = "ref", value_name = "REF", value_parser = with_causes(RevisionSpec::parse))]
     pub(crate) revision: Option<RevisionSpec>,
-    /// Only the versions that refs point to now, not their histories.
+    /// Check only the versions that refs point to now, not their histories.
     #[arg(long)]
     pub(crate) tips: bool,
     /// Read every chunk to its end.
     #[arg(long)]
     pub(crate) read: bool,
-    /// Look whether the files of virtual chunks are there and unchanged, as far as --grant says.
+    /// Check that the files of virtual chunks exist and are unchanged, as far as --grant allows.
     #[arg(long)]
     pub(crate) r#virtual: bool,
-    /// Make a commit on each damaged branch that leaves out what cannot be read, move branches that point nowhere, and put a
-    /// damaged `repo` back from its newest sound backup.
+    /// Commit to each damaged branch without its unreadable parts, move branches that point nowhere, and restore a damaged
+    /// `repo` from its newest intact backup.
     #[arg(long, conflicts_with_all = ["revision", "tips"])]
     pub(crate) repair: bool,
-    /// Say what a repair would do, and do nothing.
+    /// Show what a repair would do; change nothing.
     #[arg(long, requires = "repair")]
     pub(crate) dry_run: bool,
-    /// Leave out virtual chunks, too, whose files are missing, too short or changed.
+    /// Also leave out virtual chunks whose files are missing, too short or changed.
     #[arg(long, requires = "repair")]
     pub(crate) drop_virtual: bool,
-    /// Make this branch again, whose ref is lost, at the newest whole snapshot that no other branch reaches. A name that begins
-    /// with `recovered/` takes snapshots that `repo` does not list, too, if their parent is certain.
-    #[arg(long, requires = "repair", value_name = "NAME", value_parser = in_full(BranchName::parse))]
+    /// Recreate this branch, whose ref is lost, at the newest intact snapshot that no other branch reaches. With a name that begins
+    /// with `recovered/`, snapshots that `repo` does not list qualify, too, if their parent is certain.
+    #[arg(long, requires = "repair", value_name = "NAME", value_parser = with_causes(BranchName::parse))]
     pub(crate) restore_branch: Option<BranchName>,
-    /// After `repo` was put back from a backup: give up the snapshots that it does not list, which may be of acknowledged commits, so
-    /// that `gc` and `expire` run again.
+    /// After `repo` was restored from a backup, give up the snapshots that it does not list, so that `gc` and `expire` run again.
+    /// Acknowledged commits may be among them.
     #[arg(long, requires = "repair")]
     pub(crate) give_up_unlisted: bool,
     #[command(flatten)]
-    pub(crate) facts: Facts,
+    pub(crate) output: OutputFormat,
 }

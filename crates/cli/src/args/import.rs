@@ -1,94 +1,101 @@
-//! What is imported, and how.
+//! `icefield import`
 
 use std::path::PathBuf;
 
 use clap::{Args as ArgGroup, ValueEnum};
 use icefield::{BranchName, Location, NodePath, SourceName};
 
-use super::{Archives, Collected, Combined, Facts, Laid, Selected, in_full, node_path};
+use super::archives::ArchiveArgs;
+use super::collected::CollectionArgs;
+use super::combined::MismatchArgs;
+use super::common::OutputFormat;
+use super::layout::ChunkLayoutArgs;
+use super::parse::{node_path, with_causes};
+use super::selection::SelectionArgs;
 
 pub(super) const SOURCES: &str = "\
-SOURCE is a Zarr directory (format 2 or 3; NCZarr of every generation), or a file of HDF5, NetCDF-4, NetCDF-3, GRIB (edition 2),
-TIFF, DMR++ or kerchunk's references, as a path or a URL. References may name files below the folder of their own file, and
-below what --grant says.
+SOURCE is the path or URL of a Zarr directory (format 2 or 3; NCZarr of every generation), or of a file of HDF5, NetCDF-4,
+NetCDF-3, GRIB (edition 2), TIFF, DMR++ or kerchunk references. References may name files below the folder of their own file,
+and below the prefixes of --grant.
 
-The URLs of netCDF-C are understood, such as file:///data/sea.zarr#mode=nczarr,file; with #mode=zarr, what NCZarr recorded
-is not looked at.
+The URLs of netCDF-C work, such as file:///data/sea.zarr#mode=nczarr,file; with #mode=zarr, the metadata of NCZarr is
+ignored.
 
-* ? [abc] and ** stand for parts of names, in directories, buckets and the lists of web servers: 's3://archive/2020/**/*.nc' in quotes, so
-that the shell leaves it alone. ** stands for any directories. What matches is sorted by name; a directory is a source if it is
-a Zarr hierarchy, and what lies in one is none. A file that is called like a pattern wins. What matches nothing is an error.
+* ? [abc] and ** match parts of names in directories, in buckets and in the listings of web servers. Quote the pattern, as in
+'s3://archive/2020/**/*.nc', to protect it from the shell. ** matches any directories. The matches are sorted by name. A
+directory matches if it is a Zarr hierarchy; its contents do not match. A file whose name equals the pattern takes precedence.
+A pattern without matches is an error.
 
-A repository of the alpha generation of the format (September 2024) is a SOURCE, too: its whole history, with branches and
-tags, is made again at LOCATION, where there must be nothing, or an empty repository.";
+A repository of the alpha generation of the format (September 2024) is a SOURCE, too: the import recreates its whole history,
+with branches and tags, at LOCATION, which must not exist or must be an empty repository.";
 
 #[derive(Debug, ArgGroup)]
 #[command(allow_missing_positional = true)]
 pub(crate) struct Import {
-    /// What to import: paths, URLs, and patterns for them; `-` reads such names from standard input, one on each line.
-    #[arg(required_unless_present_any = ["files_from", "abandon"], num_args = 1.., value_name = "SOURCE", value_parser = in_full(SourceName::parse))]
+    /// The sources: paths, URLs, and patterns for them; `-` reads sources from standard input, one per line.
+    #[arg(required_unless_present_any = ["files_from", "abandon"], num_args = 1.., value_name = "SOURCE", value_parser = with_causes(SourceName::parse))]
     pub(crate) sources: Vec<SourceName>,
-    /// Import what a text file names, too: one source on each line; empty lines and those that begin with `#` are left out.
+    /// Also import the sources in a text file, one per line; empty lines and lines that begin with `#` are ignored.
     #[arg(long, value_name = "FILE")]
     pub(crate) files_from: Option<PathBuf>,
     /// The repository.
-    #[arg(value_parser = in_full(Location::parse))]
+    #[arg(value_parser = with_causes(Location::parse))]
     pub(crate) location: Location,
     /// The branch to commit to.
-    #[arg(long, value_parser = in_full(BranchName::parse), default_value = "main")]
+    #[arg(long, value_parser = with_causes(BranchName::parse), default_value = "main")]
     pub(crate) branch: BranchName,
     /// The group to copy into; created if it is missing.
-    #[arg(long, value_name = "PATH", value_parser = in_full(node_path), default_value = "/")]
+    #[arg(long, value_name = "PATH", value_parser = with_causes(node_path), default_value = "/")]
     pub(crate) group: NodePath,
     #[command(flatten)]
-    pub(crate) selected: Selected,
-    /// Append along this dimension to the arrays that are there.
-    #[arg(long, value_name = "DIM", group = "Behind")]
+    pub(crate) selected: SelectionArgs,
+    /// Append along this dimension to the arrays of the repository.
+    #[arg(long, value_name = "DIM", group = "joined")]
     pub(crate) append: Option<String>,
-    /// Put the sources behind one another along this dimension.
-    #[arg(long, value_name = "DIM", group = "Behind")]
+    /// Concatenate the sources along this dimension.
+    #[arg(long, value_name = "DIM", group = "joined")]
     pub(crate) concat: Option<String>,
     #[command(flatten)]
-    pub(crate) collected: Collected,
-    /// Take coordinates along that dimension as they come, also if they overlap or go back.
-    #[arg(long, requires = "Behind", conflicts_with_all = ["overlap", "order"])]
+    pub(crate) collected: CollectionArgs,
+    /// Accept coordinates along that dimension in any order, even if they overlap or decrease.
+    #[arg(long, requires = "joined", conflicts_with_all = ["overlap", "order"])]
     pub(crate) unordered: bool,
-    /// The order of the sources, if it is not the one in which they are given.
-    #[arg(long, value_enum, requires = "Behind", value_name = "ORDER")]
+    /// The order of the sources [default: the order in which they are given].
+    #[arg(long, value_enum, requires = "joined", value_name = "ORDER")]
     pub(crate) order: Option<SourceOrder>,
-    /// What becomes of elements whose coordinate lies within another source, or within what is there; and of GRIB messages for one
-    /// place of a file.
+    /// How to treat elements whose coordinate lies within another source, or within the arrays of the repository; also GRIB
+    /// messages of one file for the same element.
     #[arg(long, value_enum, value_name = "WHAT")]
-    pub(crate) overlap: Option<Overlapping>,
-    /// Units of the time along that dimension, as `seconds since 2000-01-01`; without, those of the first source.
-    #[arg(long, value_name = "UNITS", requires = "Behind")]
+    pub(crate) overlap: Option<OnOverlap>,
+    /// Units of time along that dimension, such as `seconds since 2000-01-01` [default: those of the first source].
+    #[arg(long, value_name = "UNITS", requires = "joined")]
     pub(crate) time_units: Option<String>,
     #[command(flatten)]
-    pub(crate) combined: Combined,
+    pub(crate) combined: MismatchArgs,
     #[command(flatten)]
-    pub(crate) laid: Laid,
-    /// Print what would be done, and do nothing.
+    pub(crate) laid: ChunkLayoutArgs,
+    /// Print the plan; write nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Refer to the chunks where they lie instead of copying them.
+    /// Refer to the chunks in their files instead of copying them.
     #[arg(long)]
     pub(crate) r#virtual: bool,
-    /// Copy this array all the same (repeatable).
-    #[arg(long, value_name = "PATH", value_parser = in_full(node_path), requires = "virtual")]
+    /// Copy this array nevertheless (repeatable).
+    #[arg(long, value_name = "PATH", value_parser = with_causes(node_path), requires = "virtual")]
     pub(crate) copy: Vec<NodePath>,
-    /// Big-endian arrays of NCZarr hold little-endian numbers, as netCDF-C before 4.9.3 wrote them.
+    /// Read big-endian arrays of NCZarr as little-endian numbers, which netCDF-C before 4.9.3 wrote.
     #[arg(long)]
     pub(crate) legacy_endian: bool,
     #[command(flatten)]
-    pub(crate) archives: Archives,
+    pub(crate) archives: ArchiveArgs,
     /// The commit message.
     #[arg(short, long)]
     pub(crate) message: Option<String>,
     #[command(flatten)]
-    pub(crate) facts: Facts,
+    pub(crate) output: OutputFormat,
 }
 
-/// In which order sources are put behind one another.
+/// The order in which sources are concatenated.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum SourceOrder {
     /// By their names.
@@ -97,9 +104,9 @@ pub(crate) enum SourceOrder {
     Coordinate,
 }
 
-/// What becomes of elements that overlap.
+/// The treatment of elements that overlap.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Overlapping {
+pub(crate) enum OnOverlap {
     /// Fail (the default).
     Refuse,
     /// Keep those that come first.

@@ -1,4 +1,4 @@
-//! How chunks are cut and encoded.
+//! The chunk layout of arrays: chunks, shards and codecs.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,24 @@ use clap::Args as ArgGroup;
 use icefield::ingest::{ChunkLayout, ChunkLength, Compression, LayoutError, Shards};
 use icefield::{BranchName, Location, NodePath};
 
-use super::{Facts, in_full, node_path};
+use super::common::OutputFormat;
+use super::parse::{node_path, with_causes};
 
 #[derive(Debug, Default, ArgGroup)]
-pub(crate) struct Laid {
-    /// Lengths of chunks along dimensions, as time=24,lat=all; others stay. A dimension without a name has its number.
-    #[arg(long, value_name = "DIM=N,…", value_parser = in_full(ChunkLength::parse_each), allow_hyphen_values = true)]
+pub(crate) struct ChunkLayoutArgs {
+    /// Lengths of chunks by dimension, such as time=24,lat=all; others stay. A dimension without a name goes by its number.
+    #[arg(long, value_name = "DIM=N,…", value_parser = with_causes(ChunkLength::parse_each), allow_hyphen_values = true)]
     pub(crate) chunks: Option<BTreeMap<String, ChunkLength>>,
-    /// Lengths of shards, in which chunks are stored together: multiples of theirs; or `none`.
-    #[arg(long, value_name = "DIM=N,…|none", value_parser = in_full(shards), allow_hyphen_values = true)]
+    /// Lengths of shards, which store chunks together: multiples of the lengths of chunks; or `none`.
+    #[arg(long, value_name = "DIM=N,…|none", value_parser = with_causes(shards), allow_hyphen_values = true)]
     pub(crate) shards: Option<Shards>,
-    /// What compresses the chunks: `keep`, `none`, `zstd:LEVEL`, `gzip:LEVEL` or `blosc:NAME:LEVEL`.
-    #[arg(long, value_name = "CODEC", value_parser = in_full(Compression::parse))]
+    /// The codec that compresses chunks: `keep`, `none`, `zstd:LEVEL`, `gzip:LEVEL` or `blosc:NAME:LEVEL`.
+    #[arg(long, value_name = "CODEC", value_parser = with_causes(Compression::parse))]
     pub(crate) codec: Option<Compression>,
 }
 
-impl Laid {
-    /// Returns it as an import is told.
+impl ChunkLayoutArgs {
+    /// Returns the layout for an import.
     pub(crate) fn layout(&self) -> ChunkLayout {
         ChunkLayout::kept()
             .with_chunks(self.chunks.clone().unwrap_or_default())
@@ -39,31 +40,31 @@ fn shards(text: &str) -> Result<Shards, LayoutError> {
 }
 
 pub(super) const RECHUNK: &str = "\
-Elements, attributes and names stay; chunks are decoded and encoded as a stream, in bounded memory, on all processors. What was \
-never written stays so. Readers of earlier versions go on reading the chunks that the array had; `expire` and `gc` free them.
+Elements, attributes and names stay. Chunks are decoded and encoded as a stream, in bounded memory, on all processors. Chunks \
+that were never written stay unwritten. Earlier versions keep the old chunks, which `expire` and `gc` free.
 
-A commit of another writer that touches the array meanwhile is a conflict (exit code 3): run it again.";
+A concurrent commit that touches the array is a conflict (exit code 3): run the command again.";
 
 /// `icefield rechunk`
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Rechunk {
     /// The repository.
-    #[arg(value_parser = in_full(Location::parse))]
+    #[arg(value_parser = with_causes(Location::parse))]
     pub(crate) location: Location,
     /// The array.
-    #[arg(value_parser = in_full(node_path))]
+    #[arg(value_parser = with_causes(node_path))]
     pub(crate) array: NodePath,
     #[command(flatten)]
-    pub(crate) laid: Laid,
+    pub(crate) laid: ChunkLayoutArgs,
     /// The branch to commit to.
-    #[arg(long, value_parser = in_full(BranchName::parse), default_value = "main")]
+    #[arg(long, value_parser = with_causes(BranchName::parse), default_value = "main")]
     pub(crate) branch: BranchName,
     /// The commit message.
     #[arg(short, long)]
     pub(crate) message: Option<String>,
-    /// Print what would be done, and do nothing.
+    /// Print the plan; write nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(crate) facts: Facts,
+    pub(crate) output: OutputFormat,
 }

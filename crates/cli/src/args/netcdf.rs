@@ -5,17 +5,18 @@ use std::ffi::OsString;
 use clap::Args as ArgGroup;
 use icefield::{BranchName, Location, NodePath};
 
-use super::{At, Facts, in_full, node_path};
+use super::common::{AtRevision, OutputFormat};
+use super::parse::{node_path, with_causes};
 
-/// Lets `ncdump` have the `-v` that it has everywhere, which asks all other commands to say more.
-pub(crate) fn as_written(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+/// Rewrites `-v` of `ncdump`, which selects variables as in netCDF's own `ncdump`; for all other commands it means verbose.
+pub(crate) fn with_ncdump_variables(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let (mut command, mut is_value) = (None, true);
     let one = |argument: OsString| {
         let Some(text) = argument.to_str() else {
             return argument;
         };
         match command {
-            // The program itself, or what belongs to an option before the command.
+            // The program itself, or the value of an option before the command.
             None if is_value => is_value = false,
             None if text.starts_with('-') => is_value = matches!(text, "--grant" | "--fsync"),
             None => command = Some(text == "ncdump"),
@@ -32,15 +33,15 @@ pub(crate) fn as_written(arguments: impl Iterator<Item = OsString>) -> Vec<OsStr
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Ncdump {
     /// The repository.
-    #[arg(value_parser = in_full(Location::parse))]
+    #[arg(value_parser = with_causes(Location::parse))]
     pub(crate) location: Location,
-    /// The header alone: dimensions, variables, attributes.
+    /// Print only the header: dimensions, variables, attributes.
     #[arg(short = 'h', long)]
     pub(crate) header: bool,
-    /// The values of coordinate variables alone.
+    /// Print the values of coordinate variables only.
     #[arg(short, long, conflicts_with = "header")]
     pub(crate) coordinates: bool,
-    /// The values of these variables alone, by name or by path, with commas between them (repeatable); -v as well.
+    /// Print the values of these variables only, by name or path, separated by commas (repeatable). -v is the same.
     #[arg(
         short = 'V',
         long,
@@ -49,14 +50,14 @@ pub(crate) struct Ncdump {
         conflicts_with = "header"
     )]
     pub(crate) variables: Vec<String>,
-    /// The name of the dataset; that of the repository unless given.
+    /// The name of the dataset [default: the name of the repository].
     #[arg(short, long)]
     pub(crate) name: Option<String>,
-    /// How variables are stored, as attributes such as _ChunkSizes.
+    /// Print the storage of variables as attributes such as _ChunkSizes.
     #[arg(short, long)]
     pub(crate) special: bool,
     #[command(flatten)]
-    pub(crate) at: At,
+    pub(crate) at: AtRevision,
     /// Print help.
     #[arg(long, action = clap::ArgAction::HelpLong)]
     help: Option<bool>,
@@ -64,23 +65,23 @@ pub(crate) struct Ncdump {
 
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Ncgen {
-    /// The text; - is standard input.
+    /// The CDL file; - is standard input.
     #[arg(value_name = "FILE")]
     pub(crate) file: std::path::PathBuf,
-    /// The repository; created if there is nothing.
-    #[arg(value_parser = in_full(Location::parse))]
+    /// The repository; created if it does not exist.
+    #[arg(value_parser = with_causes(Location::parse))]
     pub(crate) location: Location,
     /// The branch to commit to.
-    #[arg(long, value_parser = in_full(BranchName::parse), default_value = "main")]
+    #[arg(long, value_parser = with_causes(BranchName::parse), default_value = "main")]
     pub(crate) branch: BranchName,
     /// The group that becomes the root of the dataset; created if it is missing.
-    #[arg(long, value_name = "PATH", value_parser = in_full(node_path), default_value = "/")]
+    #[arg(long, value_name = "PATH", value_parser = with_causes(node_path), default_value = "/")]
     pub(crate) group: NodePath,
     /// The commit message.
     #[arg(short, long)]
     pub(crate) message: Option<String>,
     #[command(flatten)]
-    pub(crate) facts: Facts,
+    pub(crate) output: OutputFormat,
 }
 
 #[cfg(test)]
@@ -90,7 +91,7 @@ mod tests {
     #[test]
     fn v_names_variables_only_for_ncdump() {
         let of = |line: &str| {
-            let words = as_written(line.split(' ').map(OsString::from));
+            let words = with_ncdump_variables(line.split(' ').map(OsString::from));
             words
                 .join(std::ffi::OsStr::new(" "))
                 .into_string()

@@ -6,12 +6,12 @@ use clap::{Args as ArgGroup, ValueEnum};
 
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Completions {
-    /// The shell to write for.
+    /// The shell.
     #[arg(value_enum)]
     pub(crate) shell: ShellName,
 }
 
-/// A shell that completes words.
+/// A shell with completion scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ShellName {
     Bash,
@@ -22,7 +22,7 @@ pub(crate) enum ShellName {
 
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Man {
-    /// Where the pages go; created if it is missing.
+    /// The directory for the pages; created if it is missing.
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 }

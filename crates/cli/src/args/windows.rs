@@ -4,61 +4,62 @@ use clap::Args as ArgGroup;
 use icefield::rolling::Keep;
 use icefield::{BranchName, Location, NodePath, RevisionSpec, SourceLocation};
 
-use super::{At, Facts, in_full, node_path};
+use super::common::{AtRevision, OutputFormat};
+use super::parse::{node_path, with_causes};
 
 pub(crate) const WINDOWS: &str = "\
-Every array at and below --group that has the dimension changes in one commit: data, coordinates, bounds. Chunks move by
-reference. The attribute `origin` of the arrays says the absolute index of element 0.
+One commit changes every array at and below --group that has the dimension: data, coordinates, bounds. Chunks move by
+reference. The attribute `origin` of the arrays is the absolute index of element 0.
 
-What groups say of the window follows it: time_coverage_start, time_coverage_end, time_coverage_duration, window_start,
-window_end. Where it cannot, nothing moves, but for --drop-coverage.
+The commit updates the attributes of groups that describe the window: time_coverage_start, time_coverage_end,
+time_coverage_duration, window_start, window_end. If it cannot, it changes nothing, unless --drop-coverage is given.
 
-Labels go on with the step of a regular axis, or are given with --labels. WINDOW is a number of elements or, for a coordinate
-with units such as \"hours since 1970-01-01\", a time: \"7 days\", 36h. Data chunks move whole: a window keeps a part of a
-chunk more, or, with --mask, masks what is too much.
+Labels continue with the step of a regular axis, or come from --labels. WINDOW is a number of elements or, for a coordinate
+with units such as \"hours since 1970-01-01\", a time: \"7 days\", 36h. Data chunks move whole: a window keeps up to a part
+of a chunk more than asked, or masks it with --mask.
 
-Old windows stay in the history, until `icefield expire` takes them out and `icefield gc` frees what nothing uses.";
+Old windows stay in the history until `icefield expire` removes them and `icefield gc` frees their unused chunks.";
 
-/// What is common to all changes of a window.
+/// The arguments of all changes of a window.
 #[derive(Debug, ArgGroup)]
-pub(crate) struct Moving {
+pub(crate) struct WindowArgs {
     /// The dimension, by its name.
     #[arg(long, short, value_name = "DIM")]
     pub(crate) dimension: String,
-    /// The group whose arrays belong together.
-    #[arg(long, value_name = "PATH", value_parser = in_full(node_path), default_value = "/")]
+    /// The group whose arrays change together.
+    #[arg(long, value_name = "PATH", value_parser = with_causes(node_path), default_value = "/")]
     pub(crate) group: NodePath,
     /// The branch to commit to.
-    #[arg(long, value_parser = in_full(BranchName::parse), default_value = "main")]
+    #[arg(long, value_parser = with_causes(BranchName::parse), default_value = "main")]
     pub(crate) branch: BranchName,
-    /// Do nothing if a commit with this key is in the history already, such as the time of a forecast.
+    /// Do nothing if the history already has a commit with this key, such as the time of a forecast.
     #[arg(long, value_name = "TEXT")]
     pub(crate) key: Option<String>,
-    /// Let the window begin within a chunk, at the cost of one slab of each array.
+    /// Let the window begin within a chunk; costs one rewritten slab of each array.
     #[arg(long)]
     pub(crate) mask: bool,
-    /// Let elements keep their index for ever: the arrays grow, and what goes at the start is taken away.
+    /// Keep the indices of elements: the arrays grow, and elements that leave at the start are deleted.
     #[arg(long)]
     pub(crate) absolute: bool,
-    /// Take away attributes of groups that say when the window begins or ends where nobody can tell what they will be.
+    /// Remove attributes of groups that describe the window where their new values cannot be computed.
     #[arg(long)]
     pub(crate) drop_coverage: bool,
     /// The commit message.
     #[arg(short, long)]
     pub(crate) message: Option<String>,
     #[command(flatten)]
-    pub(crate) facts: Facts,
+    pub(crate) output: OutputFormat,
 }
 
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Grow {
     /// The repository.
-    #[arg(value_parser = in_full(Location::parse))]
+    #[arg(value_parser = with_causes(Location::parse))]
     pub(crate) location: Location,
-    /// Elements that come in; their chunks are written later.
+    /// The number of elements to add; their chunks are written later.
     #[arg(value_name = "N")]
     pub(crate) elements: u64,
-    /// The labels of the elements that come in.
+    /// The labels of the new elements.
     #[arg(
         long,
         value_name = "X,Y,…",
@@ -66,38 +67,38 @@ pub(crate) struct Grow {
         allow_hyphen_values = true
     )]
     pub(crate) labels: Vec<f64>,
-    /// What stays of the window; the rest goes at the other end.
+    /// The length of the window afterwards; other elements leave at the other end.
     #[arg(long, value_name = "WINDOW")]
     pub(crate) keep: Option<Keep>,
     #[command(flatten)]
-    pub(crate) moving: Moving,
+    pub(crate) moving: WindowArgs,
 }
 
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Trim {
     /// The repository.
-    #[arg(value_parser = in_full(Location::parse))]
+    #[arg(value_parser = with_causes(Location::parse))]
     pub(crate) location: Location,
-    /// Elements that go at the start.
+    /// The number of elements to remove at the start.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) start: u64,
-    /// Elements that go at the end.
+    /// The number of elements to remove at the end.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) end: u64,
-    /// What stays of the window; the rest goes at the start.
+    /// The length of the window afterwards; other elements leave at the start.
     #[arg(long, value_name = "WINDOW", conflicts_with_all = ["start", "end"])]
     pub(crate) keep: Option<Keep>,
     #[command(flatten)]
-    pub(crate) moving: Moving,
+    pub(crate) moving: WindowArgs,
 }
 
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Roll {
     /// The repository.
-    #[arg(value_parser = in_full(Location::parse))]
+    #[arg(value_parser = with_causes(Location::parse))]
     pub(crate) location: Location,
-    /// Elements that come in at the end, to be written later, and go at the start; with a negative number, the other way
-    /// round.
+    /// The number of elements to add at the end, to be written later, and to remove at the start; a negative number moves the
+    /// window towards the start.
     #[arg(
         value_name = "N",
         allow_negative_numbers = true,
@@ -105,10 +106,10 @@ pub(crate) struct Roll {
         conflicts_with = "from"
     )]
     pub(crate) elements: Option<i64>,
-    /// What comes in, as `icefield import` takes it (repeatable).
-    #[arg(long, value_name = "SOURCE", value_parser = in_full(SourceLocation::parse))]
+    /// A source to append, as for `icefield import` (repeatable).
+    #[arg(long, value_name = "SOURCE", value_parser = with_causes(SourceLocation::parse))]
     pub(crate) from: Vec<SourceLocation>,
-    /// The labels of the elements that come in.
+    /// The labels of the new elements.
     #[arg(
         long,
         value_name = "X,Y,…",
@@ -117,37 +118,37 @@ pub(crate) struct Roll {
         conflicts_with = "from"
     )]
     pub(crate) labels: Vec<f64>,
-    /// What stays of the window, instead of as much as before.
+    /// The length of the window afterwards [default: its length before].
     #[arg(long, value_name = "WINDOW")]
     pub(crate) keep: Option<Keep>,
     #[command(flatten)]
-    pub(crate) moving: Moving,
+    pub(crate) moving: WindowArgs,
 }
 
 #[derive(Debug, ArgGroup)]
 pub(crate) struct Slots {
     /// The repository.
-    #[arg(value_parser = in_full(Location::parse))]
+    #[arg(value_parser = with_causes(Location::parse))]
     pub(crate) location: Location,
     /// The dimension, by its name.
     #[arg(long, short, value_name = "DIM")]
     pub(crate) dimension: String,
-    /// The group whose arrays belong together.
-    #[arg(long, value_name = "PATH", value_parser = in_full(node_path), default_value = "/")]
+    /// The group whose arrays change together.
+    #[arg(long, value_name = "PATH", value_parser = with_causes(node_path), default_value = "/")]
     pub(crate) group: NodePath,
-    /// Look at elements from this absolute index on only.
+    /// Show only elements from this absolute index on.
     #[arg(long, value_name = "INDEX", allow_negative_numbers = true)]
     pub(crate) start: Option<i64>,
-    /// Look at elements before this absolute index only.
+    /// Show only elements before this absolute index.
     #[arg(long, value_name = "INDEX", allow_negative_numbers = true)]
     pub(crate) end: Option<i64>,
     /// End with exit code 1 if any chunk is not written.
     #[arg(long)]
     pub(crate) gate: bool,
     #[command(flatten)]
-    pub(crate) at: At,
+    pub(crate) at: AtRevision,
     #[command(flatten)]
-    pub(crate) facts: Facts,
+    pub(crate) output: OutputFormat,
 }
 
 impl Slots {

@@ -14,10 +14,10 @@ use crate::args::Import;
 use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
-use crate::progress::Steps;
+use crate::progress::StepProgress;
 
 #[derive(Serialize)]
-struct Facts {
+struct AlphaImportFacts {
     location: String,
     /// Always `alpha`.
     generation: &'static str,
@@ -27,15 +27,15 @@ struct Facts {
     chunks: u64,
     bytes: u64,
     virtual_chunks: u64,
-    /// Outside the grids of their arrays, and left out.
+    /// Chunks outside the grids of their arrays, which are left out.
     hidden_chunks: u64,
-    /// Keys among the refs that are none, and were left out.
+    /// Keys below `refs/` that are no refs, which are left out.
     strays: Vec<String>,
     snapshot_id: Option<SnapshotId>,
 }
 
-/// Opens the source of an import, if it is a repository of the alpha generation in a local directory. That has files at
-/// known places: nothing else is made slower by this.
+/// Opens the source of an import if it is a repository of the alpha generation in a local directory. Such a repository has files
+/// at known paths, so the check costs other sources little.
 pub(super) async fn local_source(
     context: &Context,
     sources: &[SourceLocation],
@@ -50,8 +50,8 @@ pub(super) async fn local_source(
     }
 }
 
-/// Opens it where no other source was found: there is nothing, or objects that are none.
-pub(super) async fn instead(
+/// Opens the source as a repository of the alpha generation after all other formats have failed.
+pub(super) async fn open_after_failure(
     context: &Context,
     sources: &[SourceLocation],
     error: Error,
@@ -60,7 +60,7 @@ pub(super) async fn instead(
     match sources {
         [SourceLocation { location, .. }] if is_another => match open(context, location).await {
             Ok(Some(source)) => Ok(source),
-            // What was said first is what was looked for first.
+            // The first error stays: it is of the formats that were tried first.
             _ => Err(error.into()),
         },
         _ => Err(error.into()),
@@ -75,7 +75,7 @@ async fn open(context: &Context, location: &Location) -> Result<Option<AlphaRepo
     }
 }
 
-/// Imports it.
+/// Imports a repository of the alpha generation.
 pub(super) async fn import(
     context: &Context,
     args: &Import,
@@ -85,9 +85,9 @@ pub(super) async fn import(
     check(args)?;
     let storage = context.storage(&args.location).await?;
     no_alpha(&args.location, &*storage).await?;
-    let bar = Arc::new(Bar(Steps::new()));
+    let bar = Arc::new(ImportSteps(StepProgress::new()));
     bar.0.stage("checking", None);
-    let import = alpha::Import::new(source).progress(Arc::<Bar>::clone(&bar));
+    let import = alpha::Import::new(source).progress(Arc::<ImportSteps>::clone(&bar));
     let imported = import.run(context.builder(storage)).await;
     bar.0.clear();
     let (_, report) = imported.map_err(|error| {
@@ -96,16 +96,16 @@ pub(super) async fn import(
         let failure = Failure::from(error);
         match (begun, refused) {
             (_, true) => failure,
-            (true, _) => failure.hint("what is there is not all: import into another place"),
+            (true, _) => failure.hint("the destination is incomplete: import into another location"),
             (false, _) => failure.hint(
-                "nothing of it shows at the destination: correct that, and import into it again",
+                "no ref of the destination has changed: correct the cause, and import into it again",
             ),
         }
     })?;
     out.facts(&facts(args, report), text)
 }
 
-/// A history is taken over as it is.
+/// Refuses options that do not apply to a whole history.
 fn check(args: &Import) -> Result<(), Failure> {
     let given = [
         ("--branch", !args.branch.is_main()),
@@ -129,15 +129,15 @@ fn check(args: &Import) -> Result<(), Failure> {
         None => Ok(()),
         Some(name) => {
             let problem = format!(
-                "{name} makes no sense for a repository of the alpha generation: its whole history is imported"
+                "{name} does not apply to a repository of the alpha generation: the import takes its whole history"
             );
             Err(Failure::new(Exit::Usage, problem))
         }
     }
 }
 
-fn facts(args: &Import, report: ImportReport) -> Facts {
-    Facts {
+fn facts(args: &Import, report: ImportReport) -> AlphaImportFacts {
+    AlphaImportFacts {
         location: output::location(&args.location),
         generation: "alpha",
         commits: report.commits,
@@ -152,7 +152,7 @@ fn facts(args: &Import, report: ImportReport) -> Facts {
     }
 }
 
-fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
+fn text(facts: &AlphaImportFacts, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
         "imported a repository of the alpha generation into {}: {}, {}, {}; {} ({}), {} referred to",
@@ -174,17 +174,17 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
     for key in &facts.strays {
         writeln!(
             out,
-            "warning: {} lies among the refs and is none: it was left out",
+            "warning: left out {}, which lies among the refs and is no ref",
             printable(key)
         )?;
     }
     Ok(())
 }
 
-/// Steps are snapshots.
-struct Bar(Steps);
+/// A progress bar that counts snapshots.
+struct ImportSteps(StepProgress);
 
-impl alpha::Progress for Bar {
+impl alpha::Progress for ImportSteps {
     fn checked(&self) {
         self.0.more(1);
         self.0.advance(1, 0);

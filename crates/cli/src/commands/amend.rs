@@ -13,7 +13,7 @@ use crate::output::{self, Output};
 struct Amended {
     location: String,
     branch: String,
-    /// What was amended. It stays readable by its id until it is collected as garbage.
+    /// The replaced snapshot. It is readable by its id until a collection deletes it.
     previous: SnapshotId,
     snapshot_id: SnapshotId,
     message: String,
@@ -37,7 +37,7 @@ pub(super) async fn run(context: &Context, args: Amend) -> Result<(), Failure> {
         snapshot_id,
         message,
     };
-    Output::new(args.facts).facts(&facts, |facts, out| {
+    Output::new(args.output).facts(&facts, |facts, out| {
         writeln!(
             out,
             "amended {}: {} is the tip of {} now",

@@ -3,8 +3,8 @@
 use icefield::{EditOutcome, Refusal};
 use serde::Serialize;
 
-use super::found::Found;
-use super::refs::{self, Edited, RefFacts, Strays};
+use super::found::FoundRepository;
+use super::refs::{self, RefEditFacts, RefFacts, StrayFiles};
 use super::{Context, dangling};
 use crate::args::{Branch, ListRefs};
 use crate::failure::{Exit, Failure};
@@ -16,7 +16,7 @@ const KIND: &str = "branch";
 struct Branches {
     location: String,
     branches: Vec<RefFacts>,
-    /// What is among the refs and is not understood.
+    /// Keys below `refs/` that are not understood.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stray_files: Vec<String>,
 }
@@ -28,7 +28,7 @@ pub(super) async fn run(context: &Context, args: Branch) -> Result<(), Failure> 
             location,
             name,
             at,
-            facts,
+            output,
         } => {
             let (repository, id) = context.open_at(&location, &at.revision).await?;
             let outcome = repository
@@ -37,33 +37,33 @@ pub(super) async fn run(context: &Context, args: Branch) -> Result<(), Failure> 
                 .map_err(|error| dangling(&at.revision, error))?;
             refs::landed(outcome, KIND, name.as_str())?;
             refs::print(
-                &Edited {
+                &RefEditFacts {
                     location: output::location(&location),
                     edit: "created",
                     kind: KIND,
                     name: name.to_string(),
                     snapshot_id: Some(id),
                 },
-                facts,
+                output,
             )
         }
         Branch::Delete {
             location,
             name,
-            facts,
+            output,
         } => {
             let repository = context.open(&location).await?;
             let outcome = repository.delete_branch(&name).await?;
             refs::landed(outcome, KIND, name.as_str())?;
             refs::print(
-                &Edited {
+                &RefEditFacts {
                     location: output::location(&location),
                     edit: "deleted",
                     kind: KIND,
                     name: name.to_string(),
                     snapshot_id: None,
                 },
-                facts,
+                output,
             )
         }
         Branch::Reset {
@@ -71,7 +71,7 @@ pub(super) async fn run(context: &Context, args: Branch) -> Result<(), Failure> 
             name,
             revision,
             expect,
-            facts,
+            output,
         } => {
             let (repository, id) = context.open_at(&location, &revision).await?;
             let expected = match expect {
@@ -90,14 +90,14 @@ pub(super) async fn run(context: &Context, args: Branch) -> Result<(), Failure> 
             }
             refs::landed(outcome, KIND, name.as_str())?;
             refs::print(
-                &Edited {
+                &RefEditFacts {
                     location: output::location(&location),
                     edit: "reset",
                     kind: KIND,
                     name: name.to_string(),
                     snapshot_id: Some(id),
                 },
-                facts,
+                output,
             )
         }
     }
@@ -105,14 +105,14 @@ pub(super) async fn run(context: &Context, args: Branch) -> Result<(), Failure> 
 
 async fn list(context: &Context, args: ListRefs) -> Result<(), Failure> {
     let (branches, strays) = match context.open_any(&args.location).await? {
-        Found::Today(repository) => {
+        FoundRepository::Today(repository) => {
             let found = repository.refs().await?;
-            let strays = Strays::of(&found);
+            let strays = StrayFiles::of(&found);
             (refs::list(found.branches), strays)
         }
-        Found::Alpha(repository) => {
+        FoundRepository::Alpha(repository) => {
             let tips = repository.tips().await?;
-            (refs::list(tips.branches), Strays::default())
+            (refs::list(tips.branches), StrayFiles::default())
         }
     };
     let branches = Branches {
@@ -121,6 +121,6 @@ async fn list(context: &Context, args: ListRefs) -> Result<(), Failure> {
         stray_files: strays.names(),
     };
     strays.warn();
-    Output::new(args.facts).facts(&branches, |facts, out| refs::table(&facts.branches, out))?;
+    Output::new(args.output).facts(&branches, |facts, out| refs::table(&facts.branches, out))?;
     refs::check(&branches.branches)
 }

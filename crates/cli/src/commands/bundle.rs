@@ -14,10 +14,10 @@ use crate::args::Bundle;
 use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
-use crate::progress::Steps;
+use crate::progress::StepProgress;
 
 #[derive(Serialize)]
-struct Facts {
+struct BundleFacts {
     source: String,
     file: String,
     #[serde(flatten)]
@@ -26,10 +26,10 @@ struct Facts {
 
 pub(super) async fn run(context: &Context, args: Bundle) -> Result<(), Failure> {
     let to_stdout = args.file == Path::new("-");
-    if to_stdout && args.facts.json {
+    if to_stdout && args.output.json {
         return Err(Failure::new(
             Exit::Usage,
-            "standard output takes the bundle or the facts, not both",
+            "standard output cannot take both the bundle and the JSON document",
         ));
     }
     if !to_stdout && !args.force && fs::symlink_metadata(&args.file).is_ok() {
@@ -45,25 +45,25 @@ pub(super) async fn run(context: &Context, args: Bundle) -> Result<(), Failure> 
     if let Some(since) = &args.since {
         bundle = bundle.since(context.find(&source, since).await?);
     }
-    let bar = Steps::new();
+    let bar = StepProgress::new();
     if to_stdout {
         let written = bundle.run(&source, io::stdout(), &bar).await;
         bar.clear();
         written.map_err(failure)?;
         return Ok(());
     }
-    let temporary = Temporary::create(&args.file)?;
+    let temporary = TemporaryFile::create(&args.file)?;
     let written = bundle.run(&source, temporary.file.try_clone()?, &bar).await;
     bar.clear();
     let (report, file) = written.map_err(failure)?;
     file.sync_all()?;
     temporary.publish(&args.file, args.force)?;
-    let facts = Facts {
+    let facts = BundleFacts {
         source: output::location(&args.source),
         file: args.file.display().to_string(),
         report,
     };
-    Output::new(args.facts).facts(&facts, text)
+    Output::new(args.output).facts(&facts, text)
 }
 
 fn exists(file: &Path) -> Failure {
@@ -71,7 +71,7 @@ fn exists(file: &Path) -> Failure {
     Failure::new(Exit::Conflict, message).hint("choose another name, or replace it with --force")
 }
 
-fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
+fn text(facts: &BundleFacts, out: &mut dyn Write) -> io::Result<()> {
     let report = &facts.report;
     writeln!(
         out,
@@ -85,7 +85,10 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
         count(report.refs, "ref", "refs"),
     )?;
     if let Some(since) = report.since {
-        writeln!(out, "it needs snapshot {since} where it is unpacked")?;
+        writeln!(
+            out,
+            "the destination of `icefield unbundle` needs snapshot {since}"
+        )?;
     }
     for id in &report.shortened {
         writeln!(
@@ -99,16 +102,16 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A file beside the one that is to be written, gone unless it becomes that.
-struct Temporary {
+/// A file beside the destination, removed unless it is renamed to it.
+struct TemporaryFile {
     file: File,
     path: PathBuf,
 }
 
-impl Temporary {
+impl TemporaryFile {
     fn create(beside: &Path) -> Result<Self, Failure> {
         let Some(name) = beside.file_name() else {
-            let message = format!("{} names no file", beside.display());
+            let message = format!("{} is not the name of a file", beside.display());
             return Err(Failure::new(Exit::Usage, message));
         };
         let mut random = [0; 4];
@@ -125,25 +128,25 @@ impl Temporary {
         Ok(Self { file, path })
     }
 
-    /// Gives the file its name: without `force` only if nothing has it.
+    /// Renames the file to its final name. Without `force`, fails if a file has that name.
     fn publish(self, name: &Path, force: bool) -> Result<(), Failure> {
         if force {
             return Ok(fs::rename(&self.path, name)?);
         }
-        // A link does not replace what is there, however late it came.
+        // A hard link never replaces an existing file, not even a concurrent one.
         match fs::hard_link(&self.path, name) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(exists(name)),
-            // No links here: the look at the beginning must do.
+            // This file system has no hard links: the check at the start of the command must suffice.
             Err(_) if fs::symlink_metadata(name).is_err() => Ok(fs::rename(&self.path, name)?),
             Err(_) => Err(exists(name)),
         }
     }
 }
 
-impl Drop for Temporary {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        // Renamed, it is not there any more.
+        // The removal fails harmlessly if the file was renamed.
         let _ = fs::remove_file(&self.path);
     }
 }

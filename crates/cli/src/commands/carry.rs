@@ -8,34 +8,34 @@ use icefield::{
 };
 use serde::Serialize;
 
-use super::diff::Changes;
+use super::diff::ChangeFacts;
 use super::{Context, dangling};
 use crate::args::{Carry, OnConflict};
 use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
 
-/// What is carried over to the branch.
+/// The operation that applies changes to the branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CarryKind {
     Merge,
     CherryPick,
     Revert,
 }
 
-/// What to do about conflicts [`are_of_moved_nodes`].
+/// The hint for conflicts [`are_of_moved_nodes`].
 pub(super) const FOLLOW_MOVES: &str =
-    "`--follow-moves` carries changes to where the branch has moved what they are made to";
+    "`--follow-moves` applies changes to moved arrays and groups at their new paths";
 
 #[derive(Serialize)]
-struct Carried {
+struct CarryFacts {
     location: String,
     branch: String,
     /// `committed`, `nothing to do`, or `conflicts`.
     outcome: &'static str,
     source: SnapshotId,
     snapshot_id: Option<SnapshotId>,
-    changes: Option<Changes>,
+    changes: Option<ChangeFacts>,
     conflicts: Vec<ConflictFacts>,
 }
 
@@ -47,17 +47,17 @@ struct ConflictFacts {
     message: String,
 }
 
-pub(super) async fn run(context: &Context, kind: Kind, args: Carry) -> Result<(), Failure> {
+pub(super) async fn run(context: &Context, kind: CarryKind, args: Carry) -> Result<(), Failure> {
     let (repository, source) = context.open_at(&args.location, &args.revision).await?;
     let session = repository.write_session(args.branch.clone()).await?;
     let solver = solver(&args);
     let applied = match kind {
-        Kind::Merge => session.merge(source, &solver).await,
-        Kind::CherryPick => session.cherry_pick(source, &solver).await,
-        Kind::Revert => session.revert(source, &solver).await,
+        CarryKind::Merge => session.merge(source, &solver).await,
+        CarryKind::CherryPick => session.cherry_pick(source, &solver).await,
+        CarryKind::Revert => session.revert(source, &solver).await,
     };
     let applied = applied.map_err(|error| dangling(&args.revision, error))?;
-    let mut carried = Carried {
+    let mut carried = CarryFacts {
         location: output::location(&args.location),
         branch: args.branch.to_string(),
         outcome: "committed",
@@ -66,10 +66,10 @@ pub(super) async fn run(context: &Context, kind: Kind, args: Carry) -> Result<()
         changes: None,
         conflicts: Vec::new(),
     };
-    let mut out = Output::new(args.facts);
+    let mut out = Output::new(args.output);
     let conflicts = match applied {
         ApplyOutcome::Applied(diff) => {
-            carried.changes = Some(Changes::of(diff));
+            carried.changes = Some(ChangeFacts::of(diff));
             let message = message(&repository, kind, &args, source).await?;
             match commit(&session, message, solver).await? {
                 Ok(snapshot) => {
@@ -100,7 +100,7 @@ pub(super) async fn run(context: &Context, kind: Kind, args: Carry) -> Result<()
     Err(Failure::new(Exit::Conflict, message).hint(hint))
 }
 
-/// Commits; if the branch moves meanwhile, the changes are carried over once more.
+/// Commits. If the branch has moved, the commit rebases the changes.
 async fn commit(
     session: &Session,
     message: String,
@@ -114,7 +114,7 @@ async fn commit(
 }
 
 fn solver(args: &Carry) -> BasicSolver {
-    // To the solver, what is carried over is ours, and what the branch has is theirs.
+    // For the solver, the applied changes are ours, and the changes of the branch are theirs.
     let selection = match args.on_conflict {
         OnConflict::Fail => VersionSelection::Fail,
         OnConflict::Source => VersionSelection::UseOurs,
@@ -123,7 +123,7 @@ fn solver(args: &Carry) -> BasicSolver {
     following(BasicSolver::of(selection), args.follow_moves)
 }
 
-/// Returns a solver that follows moves, if that is asked for.
+/// Returns the solver, which follows moves if `follow_moves` is set.
 pub(super) fn following(solver: BasicSolver, follow_moves: bool) -> BasicSolver {
     match follow_moves {
         true => solver.follow_moves(),
@@ -131,7 +131,7 @@ pub(super) fn following(solver: BasicSolver, follow_moves: bool) -> BasicSolver 
     }
 }
 
-/// Whether `--follow-moves` would have settled all of it.
+/// Returns whether `--follow-moves` would resolve all conflicts.
 pub(super) fn are_of_moved_nodes(conflicts: &[Conflict]) -> bool {
     let mut conflicts = conflicts.iter();
     conflicts.all(|it| matches!(it, Conflict::EditOfMovedNode { .. }))
@@ -139,7 +139,7 @@ pub(super) fn are_of_moved_nodes(conflicts: &[Conflict]) -> bool {
 
 async fn message(
     repository: &Repository,
-    kind: Kind,
+    kind: CarryKind,
     args: &Carry,
     source: SnapshotId,
 ) -> Result<String, Failure> {
@@ -151,9 +151,9 @@ async fn message(
         Ok::<_, Failure>(format!("{source}: {}", info.message))
     };
     Ok(match kind {
-        Kind::Merge => format!("Merge {} into {}", args.revision, args.branch),
-        Kind::CherryPick => format!("Cherry-pick {}", what().await?),
-        Kind::Revert => format!("Revert {}", what().await?),
+        CarryKind::Merge => format!("Merge {} into {}", args.revision, args.branch),
+        CarryKind::CherryPick => format!("Cherry-pick {}", what().await?),
+        CarryKind::Revert => format!("Revert {}", what().await?),
     })
 }
 
@@ -169,7 +169,7 @@ impl ConflictFacts {
     }
 }
 
-fn text(facts: &Carried, out: &mut dyn Write) -> io::Result<()> {
+fn text(facts: &CarryFacts, out: &mut dyn Write) -> io::Result<()> {
     let branch = printable(&facts.branch);
     for conflict in &facts.conflicts {
         writeln!(out, "! {}", printable(&conflict.message))?;

@@ -21,7 +21,7 @@ pub(super) async fn run(context: &Context, args: Cat) -> Result<(), Failure> {
                 version.id()
             );
             Err(Failure::new(Exit::NotFound, message).hint(
-                "keys are as tos/zarr.json and tos/c/0/0; a chunk that was never written has none",
+                "keys look like tos/zarr.json and tos/c/0/0; a chunk that was never written has no key",
             ))
         }
     }

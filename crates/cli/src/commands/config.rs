@@ -12,38 +12,38 @@ use crate::failure::{Exit, Failure, chain};
 use crate::output::escape::printable;
 use crate::output::{self, Output};
 
-/// Times that the configuration is read again because somebody else has changed it.
+/// The number of attempts when concurrent writers change the configuration.
 const TRIES: usize = 10;
 
 #[derive(Serialize)]
-struct Facts {
+struct ConfigFacts {
     location: String,
-    settings: Vec<Shown>,
+    settings: Vec<SettingFacts>,
 }
 
-/// A setting, and what is in force.
+/// A setting and its effective value.
 #[derive(Serialize)]
-struct Shown {
+struct SettingFacts {
     name: String,
-    /// As YAML; null where nothing is set and the store or the reader decides.
+    /// The value as YAML; null if the setting is not set and the store or the reader decides.
     value: Option<String>,
-    source: Source,
-    /// False for what another program has stored, and this one keeps.
+    source: SettingSource,
+    /// False for a setting of another program, which icefield keeps.
     known: bool,
-    /// What it may be; null for what this program does not know.
+    /// The allowed values; null for a setting that icefield does not know.
     allowed: Option<&'static str>,
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Clone, Copy, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-enum Source {
+enum SettingSource {
     Stored,
     Default,
 }
 
 #[derive(Serialize)]
-struct Changed {
+struct ConfigChangeFacts {
     location: String,
     name: String,
     before: Option<String>,
@@ -57,18 +57,18 @@ pub(super) async fn run(context: &Context, args: Config) -> Result<(), Failure> 
             location,
             name,
             value,
-            facts,
+            output,
         }) => {
             let edit = |config: &RepositoryConfig| config.with_setting(&name, &value);
-            change(context, &location, &name, edit, Output::new(facts)).await
+            change(context, &location, &name, edit, Output::new(output)).await
         }
         Config::Unset(ConfigUnset {
             location,
             name,
-            facts,
+            output,
         }) => {
             let edit = |config: &RepositoryConfig| config.without_setting(&name);
-            change(context, &location, &name, edit, Output::new(facts)).await
+            change(context, &location, &name, edit, Output::new(output)).await
         }
     }
 }
@@ -78,24 +78,24 @@ async fn get(context: &Context, args: ConfigGet) -> Result<(), Failure> {
     let config = repository.stored_config();
     let mut settings = in_force(&config).map_err(wrong)?;
     if let Some(name) = &args.name {
-        // Also for what is in a setting, or is a name of another program's with a dot in it.
+        // The name may also be a member of a setting, or a setting of another program with a dot in its name.
         let stored = config.setting(name);
         settings.retain(|it| is_part(name, &it.name));
         if settings.is_empty() {
-            settings.push(Shown {
+            settings.push(SettingFacts {
                 value: stored.map_err(wrong)?,
                 name: name.clone(),
-                source: Source::Stored,
+                source: SettingSource::Stored,
                 known: false,
                 allowed: None,
             });
         }
     }
-    let facts = Facts {
+    let facts = ConfigFacts {
         location: output::location(&args.location),
         settings,
     };
-    Output::new(args.facts).facts(&facts, |facts, out| match &facts.settings[..] {
+    Output::new(args.output).facts(&facts, |facts, out| match &facts.settings[..] {
         [one] if args.name.as_ref() == Some(&one.name) => {
             writeln!(out, "{}", lines(one.value.as_deref().unwrap_or("null")))
         }
@@ -103,18 +103,18 @@ async fn get(context: &Context, args: ConfigGet) -> Result<(), Failure> {
     })
 }
 
-/// All settings: those that this program knows in the order of the file, then the others.
-fn in_force(config: &RepositoryConfig) -> Result<Vec<Shown>, SettingError> {
+/// Returns all settings: first those that icefield knows, in the order of the file, then the others.
+fn in_force(config: &RepositoryConfig) -> Result<Vec<SettingFacts>, SettingError> {
     let mut set = config.set_settings()?;
     let known = RepositoryConfig::known_settings().into_iter();
-    let mut all: Vec<Shown> = known
+    let mut all: Vec<SettingFacts> = known
         .map(|setting| {
             let at = set.iter().position(|(name, _)| *name == setting.name);
             let stored = at.map(|at| set.remove(at).1);
-            Shown {
+            SettingFacts {
                 source: match stored {
-                    Some(_) => Source::Stored,
-                    None => Source::Default,
+                    Some(_) => SettingSource::Stored,
+                    None => SettingSource::Default,
                 },
                 value: stored.or_else(|| setting.default.map(str::to_owned)),
                 name: setting.name,
@@ -123,29 +123,29 @@ fn in_force(config: &RepositoryConfig) -> Result<Vec<Shown>, SettingError> {
             }
         })
         .collect();
-    all.extend(set.into_iter().map(|(name, value)| Shown {
+    all.extend(set.into_iter().map(|(name, value)| SettingFacts {
         name,
         value: Some(value),
-        source: Source::Stored,
+        source: SettingSource::Stored,
         known: false,
         allowed: None,
     }));
     Ok(all)
 }
 
-/// Whether a setting is the named one, or in the named part.
+/// Returns whether a setting has the name, or belongs to the part of that name.
 fn is_part(name: &str, setting: &str) -> bool {
     let rest = setting.strip_prefix(name);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Writes a setting as a line of YAML, or several.
-fn line(one: &Shown, out: &mut dyn Write) -> io::Result<()> {
+/// Writes a setting as one or more lines of YAML.
+fn line(one: &SettingFacts, out: &mut dyn Write) -> io::Result<()> {
     let name = printable(&one.name);
     let source = match (one.source, one.known) {
-        (Source::Default, _) => "default",
-        (Source::Stored, true) => "stored",
-        (Source::Stored, false) => "stored, not known to icefield",
+        (SettingSource::Default, _) => "default",
+        (SettingSource::Stored, true) => "stored",
+        (SettingSource::Stored, false) => "stored, not known to icefield",
     };
     match one.value.as_deref().unwrap_or("null") {
         value if value.contains('\n') => writeln!(out, "{name}: # {source}\n{}", lines(value)),
@@ -153,7 +153,7 @@ fn line(one: &Shown, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// Each line by itself, or the ends of lines would be escaped.
+/// Escapes each line by itself, which keeps the line ends.
 fn lines(value: &str) -> String {
     let lines: Vec<String> = value
         .lines()
@@ -162,7 +162,7 @@ fn lines(value: &str) -> String {
     lines.join("\n")
 }
 
-/// Edits what is stored. Somebody else's edit in between is kept.
+/// Edits the stored configuration. Concurrent edits are kept.
 async fn change(
     context: &Context,
     location: &Location,
@@ -172,7 +172,7 @@ async fn change(
 ) -> Result<(), Failure> {
     let repository = context.open(location).await?;
     let (before, after) = store(&repository, edit).await?;
-    let changed = Changed {
+    let changed = ConfigChangeFacts {
         location: output::location(location),
         name: name.to_owned(),
         before: value(&before, name),
@@ -193,7 +193,7 @@ async fn change(
     })
 }
 
-/// Stores what an edit makes of the configuration. Returns what was stored before and after it.
+/// Stores the edited configuration. Returns the configurations before and after the edit.
 async fn store(
     repository: &Repository,
     edit: impl Fn(&RepositoryConfig) -> Result<RepositoryConfig, SettingError>,
@@ -207,9 +207,9 @@ async fn store(
     }
     Err(Failure::new(
         Exit::Conflict,
-        "the configuration was changed by others each time that it was to be stored",
+        "other writers changed the configuration before each attempt to store it",
     )
-    .hint("run it again: nothing was changed by this one"))
+    .hint("run the command again: it has changed nothing"))
 }
 
 async fn saved(repository: &Repository, config: RepositoryConfig) -> Result<bool, Failure> {
@@ -227,7 +227,7 @@ async fn saved(repository: &Repository, config: RepositoryConfig) -> Result<bool
     }
 }
 
-/// `None` also for what is gone together with the rest of its part.
+/// Returns a value; `None` also if the whole part of the setting is unset.
 fn value(config: &RepositoryConfig, name: &str) -> Option<String> {
     config.setting(name).ok().flatten()
 }
@@ -239,7 +239,7 @@ fn wrong(error: SettingError) -> Failure {
     };
     let hint = match error {
         SettingError::Unknown { .. } => "`icefield config get LOCATION` lists all settings",
-        _ => "`icefield config get LOCATION KEY --json` says what it may be",
+        _ => "`icefield config get LOCATION KEY --json` shows the allowed values",
     };
     Failure::new(exit, chain(&error)).hint(hint)
 }

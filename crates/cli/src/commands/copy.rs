@@ -10,18 +10,18 @@ use serde::Serialize;
 
 use super::Context;
 use super::found::no_alpha;
-use crate::args::{Copy, Part};
+use crate::args::{Copy, RefSelectionArgs};
 use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
 use crate::output::table::Columns;
 use crate::output::{self, Output, count};
-use crate::progress::Steps;
+use crate::progress::StepProgress;
 
-/// Bytes of cached metadata: every object is looked at once.
+/// Bytes of cached metadata. A copy reads each object once, so a small cache is enough.
 pub(super) const CACHE: u64 = 16 << 20;
 
 #[derive(Serialize)]
-struct Facts {
+struct CopyFacts {
     source: String,
     destination: String,
     #[serde(flatten)]
@@ -32,7 +32,7 @@ pub(super) async fn run(context: &Context, args: Copy) -> Result<(), Failure> {
     let source = context.open_with_cache(&args.source, CACHE).await?;
     let destination = context.storage(&args.destination).await?;
     no_alpha(&args.destination, &*destination).await?;
-    let bar = Steps::new();
+    let bar = StepProgress::new();
     let copy = part(CopyRepository::new(), args.part)
         .force(args.force)
         .dry_run(args.dry_run);
@@ -42,7 +42,7 @@ pub(super) async fn run(context: &Context, args: Copy) -> Result<(), Failure> {
     };
     let copied = copy.run(&source, destination, &bar).await;
     bar.clear();
-    let facts = Facts {
+    let facts = CopyFacts {
         source: output::location(&args.source),
         destination: output::location(&args.destination),
         report: copied.map_err(|error| {
@@ -55,15 +55,15 @@ pub(super) async fn run(context: &Context, args: Copy) -> Result<(), Failure> {
                 }
             );
             match spec_2_fits {
-                true => failure(error).hint("--spec 2 makes the copy one of version 2"),
+                true => failure(error).hint("--spec 2 makes a copy of version 2"),
                 false => failure(error),
             }
         })?,
     };
-    Output::new(args.facts).facts(&facts, text)
+    Output::new(args.output).facts(&facts, text)
 }
 
-fn part(copy: CopyRepository, part: Part) -> CopyRepository {
+fn part(copy: CopyRepository, part: RefSelectionArgs) -> CopyRepository {
     let copy = copy.refs(part.refs);
     match part.depth {
         Some(depth) => copy.depth(depth.get()),
@@ -71,10 +71,10 @@ fn part(copy: CopyRepository, part: Part) -> CopyRepository {
     }
 }
 
-/// What to do next.
+/// Returns the failure of a copy, with a hint at the next step.
 pub(super) fn failure(error: CopyError) -> Failure {
     let error = match error {
-        // Whoever reads a bundle from standard output has closed it.
+        // The reader of the bundle on standard output has closed it.
         CopyError::File { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => {
             return source.into();
         }
@@ -82,20 +82,20 @@ pub(super) fn failure(error: CopyError) -> Failure {
     };
     let own = match &error {
         CopyError::BadBundle { .. } => Some(
-            "no ref was changed; make the bundle again, or name a file that `icefield bundle` wrote",
+            "no ref was changed; create the bundle again, or name a file that `icefield bundle` wrote",
         ),
         CopyError::SourceRefs(RefsError::NotUnderstood { .. }) => {
-            Some("--ref NAME copies single branches and tags all the same")
+            Some("--ref NAME still copies single branches and tags")
         }
         CopyError::EarlierVersion => Some(
-            "`icefield downgrade SRC DST` makes a copy of version 1, and names what it cannot have",
+            "`icefield downgrade SRC DST` makes a copy of version 1, and lists what it cannot hold",
         ),
         CopyError::IsVersion1 => Some("`icefield copy SRC DST` copies it"),
         CopyError::NotInVersion1 { .. } => Some(
-            "--leave-out leaves out the branches and tags that lead there, and with --dry-run tells all of it; --ref and --depth choose what is copied",
+            "--leave-out leaves out the branches and tags that reach it, and --dry-run lists all such parts; --ref and --depth select what is copied",
         ),
         CopyError::SourceChanged { .. } => {
-            Some("no ref was changed for this; what is there is not copied twice")
+            Some("no ref was changed; the next run copies no object twice")
         }
         _ => None,
     };
@@ -105,19 +105,19 @@ pub(super) fn failure(error: CopyError) -> Failure {
     }
     match failure.exit {
         Exit::Conflict => failure.hint(
-            "--ref NAME copies only some refs; --force moves branches all the same, and what only they reached becomes garbage",
+            "--ref NAME copies only some refs; --force moves the branches, and objects that only they reached become garbage",
         ),
-        Exit::Damage => failure.hint("no ref was changed for this; --ref NAME copies what is whole"),
-        Exit::Unknown => failure.hint("run it again: what is there is not copied twice"),
+        Exit::Damage => failure.hint("no ref was changed; --ref NAME copies the refs that are intact"),
+        Exit::Unknown => failure.hint("run the command again: it copies no object twice"),
         _ => failure,
     }
 }
 
-fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
+fn text(facts: &CopyFacts, out: &mut dyn Write) -> io::Result<()> {
     report(&facts.source, &facts.destination, &facts.report, out)
 }
 
-/// Prints what was copied.
+/// Prints the totals of a copy.
 pub(super) fn report(
     source: &str,
     destination: &str,
@@ -155,7 +155,7 @@ pub(super) fn report(
     for id in &report.ends_at {
         writeln!(
             out,
-            "{id} was there already with fewer ancestors: the history ends there"
+            "the destination already has {id} with fewer ancestors: the history ends there"
         )?;
     }
     for id in &report.missing_logs {
@@ -164,7 +164,7 @@ pub(super) fn report(
     Ok(())
 }
 
-/// Prints what became of refs, as far as anything did.
+/// Prints the refs that the copy has changed.
 pub(super) fn refs(refs: &[CopiedRef], out: &mut dyn Write) -> io::Result<()> {
     let mut table = Columns::pairs();
     for copied in refs.iter().filter(|it| it.action != RefAction::Unchanged) {
@@ -172,13 +172,13 @@ pub(super) fn refs(refs: &[CopiedRef], out: &mut dyn Write) -> io::Result<()> {
         table.row([
             format!("{} {}", copied.kind, copied.name),
             id.unwrap_or_default(),
-            said(copied.action).to_owned(),
+            action_text(copied.action).to_owned(),
         ]);
     }
     table.write(out)
 }
 
-/// Prints which settings of the destination stay as they are, although the source has others.
+/// Prints the settings of the destination that stay although the source has different ones.
 pub(super) fn settings(
     config: ConfigAction,
     metadata: ConfigAction,
@@ -206,7 +206,7 @@ fn is_edit(copied: &CopiedRef) -> bool {
     matches!(copied.action, Created | Moved | Forced | Deleted)
 }
 
-fn said(action: RefAction) -> &'static str {
+fn action_text(action: RefAction) -> &'static str {
     match action {
         RefAction::Created => "new",
         RefAction::Moved => "moved forward",

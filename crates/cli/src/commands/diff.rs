@@ -12,39 +12,39 @@ use crate::failure::{Failure, missing_snapshot};
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
 
-/// Chunks named in text output.
+/// The number of chunks that text output names per array.
 const EXAMPLES: usize = 3;
 
 #[derive(Serialize)]
-struct Difference {
+struct DiffFacts {
     location: String,
     from: SnapshotId,
     to: SnapshotId,
     #[serde(flatten)]
-    changes: Changes,
+    changes: ChangeFacts,
 }
 
-/// What changed.
+/// The changes between two versions.
 #[derive(Serialize)]
-pub(super) struct Changes {
+pub(super) struct ChangeFacts {
     new_groups: Vec<String>,
     new_arrays: Vec<String>,
     deleted_groups: Vec<String>,
     deleted_arrays: Vec<String>,
     updated_groups: Vec<String>,
     updated_arrays: Vec<String>,
-    moved_nodes: Vec<Moved>,
-    updated_chunks: Vec<Chunks>,
+    moved_nodes: Vec<MovedNode>,
+    updated_chunks: Vec<ChangedChunks>,
 }
 
 #[derive(Serialize)]
-struct Moved {
+struct MovedNode {
     from: String,
     to: String,
 }
 
 #[derive(Serialize)]
-pub(super) struct Chunks {
+pub(super) struct ChangedChunks {
     path: String,
     count: usize,
     indices: Vec<Vec<u32>>,
@@ -61,16 +61,16 @@ pub(super) async fn run(context: &Context, args: args::Diff) -> Result<(), Failu
             _ => dangling(&args.from, error),
         }
     })?;
-    let facts = Difference {
+    let facts = DiffFacts {
         location: output::location(&args.location),
         from,
         to,
-        changes: Changes::of(diff),
+        changes: ChangeFacts::of(diff),
     };
-    Output::new(args.facts).facts(&facts, |facts, out| facts.changes.text(out))
+    Output::new(args.output).facts(&facts, |facts, out| facts.changes.text(out))
 }
 
-impl Changes {
+impl ChangeFacts {
     pub(super) fn of(diff: Diff) -> Self {
         Self {
             new_groups: paths(&diff.new_groups),
@@ -89,20 +89,20 @@ fn paths(paths: &BTreeSet<NodePath>) -> Vec<String> {
     paths.iter().map(ToString::to_string).collect()
 }
 
-fn moved(moved: &BTreeMap<NodePath, NodePath>) -> Vec<Moved> {
+fn moved(moved: &BTreeMap<NodePath, NodePath>) -> Vec<MovedNode> {
     moved
         .iter()
-        .map(|(from, to)| Moved {
+        .map(|(from, to)| MovedNode {
             from: from.to_string(),
             to: to.to_string(),
         })
         .collect()
 }
 
-fn chunks(chunks: BTreeMap<NodePath, BTreeSet<ChunkIndex>>) -> Vec<Chunks> {
+fn chunks(chunks: BTreeMap<NodePath, BTreeSet<ChunkIndex>>) -> Vec<ChangedChunks> {
     chunks
         .into_iter()
-        .map(|(path, indices)| Chunks {
+        .map(|(path, indices)| ChangedChunks {
             path: path.to_string(),
             count: indices.len(),
             indices: indices.iter().map(|index| index.to_vec()).collect(),
@@ -110,8 +110,8 @@ fn chunks(chunks: BTreeMap<NodePath, BTreeSet<ChunkIndex>>) -> Vec<Chunks> {
         .collect()
 }
 
-impl Changes {
-    /// One line for each node, and for the chunks of each array.
+impl ChangeFacts {
+    /// Prints one line per node, and one for the chunks of each array.
     pub(super) fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let facts = self;
         for (mark, kind, paths) in [

@@ -15,28 +15,28 @@ use icefield::{Error, ErrorKind, Repository, Schemes};
 use serde::Serialize;
 
 use super::Context;
-use super::found::Found;
+use super::found::FoundRepository;
 use crate::args::Doctor;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output, count};
 
-/// Reads whose time is taken.
+/// The number of timed reads.
 const READS: u32 = 7;
-/// More than this between two clocks is worth a word.
+/// The difference between two clocks above which the report mentions it.
 const SKEW: Duration = Duration::from_secs(600);
-/// How long one request is tried.
+/// The time limit of one request with its retries.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Serialize)]
-struct Report {
+struct DoctorFacts {
     location: String,
     store: Option<String>,
     healthy: bool,
     guarantees: Option<Guarantees>,
-    checks: Vec<Check>,
-    /// Of one small request: the median and the longest, in microseconds.
+    checks: Vec<DoctorCheck>,
+    /// The median and the longest time of one small request, in microseconds.
     latency_us: Option<(u64, u64)>,
-    /// Seconds that this clock is ahead of the store's, where the store said its time.
+    /// Seconds that the clock of this machine is ahead of the store's, if the store reports its time.
     clock_ahead_s: Option<i64>,
 }
 
@@ -54,17 +54,17 @@ struct Guarantees {
 }
 
 #[derive(Serialize)]
-struct Check {
+struct DoctorCheck {
     name: &'static str,
     /// `good`, `note` or `bad`.
     verdict: &'static str,
     said: String,
 }
 
-impl Report {
+impl DoctorFacts {
     fn note(&mut self, name: &'static str, verdict: &'static str, said: impl Into<String>) {
         self.healthy &= verdict != "bad";
-        self.checks.push(Check {
+        self.checks.push(DoctorCheck {
             name,
             verdict,
             said: said.into(),
@@ -74,10 +74,10 @@ impl Report {
 
 pub(super) async fn run(context: &Context, args: Doctor) -> Result<(), Failure> {
     let context = &Context {
-        schemes: hasty(context.schemes.clone()),
+        schemes: impatient(context.schemes.clone()),
         access: context.access.clone(),
     };
-    let mut report = Report {
+    let mut report = DoctorFacts {
         location: output::location(&args.location),
         store: None,
         healthy: true,
@@ -88,48 +88,49 @@ pub(super) async fn run(context: &Context, args: Doctor) -> Result<(), Failure> 
     };
     match context.storage(&args.location).await {
         Ok(storage) => examine(&mut report, &*storage, args.write).await?,
-        Err(error) => report.note("location", "bad", said(&error)),
+        Err(error) => report.note("location", "bad", error_text(&error)),
     }
     if report.healthy
         && let Ok(storage) = context.storage(&args.location).await
     {
         let opened = Repository::open(Arc::clone(&storage)).await;
-        match Found::of(opened, storage).await {
-            Ok(Found::Today(repository)) => {
+        match FoundRepository::of(opened, storage).await {
+            Ok(FoundRepository::Today(repository)) => {
                 report.note("repository", "good", "there is one, and it opens");
                 examine_refs(&mut report, &repository).await;
                 examine_backups(&mut report, &repository).await;
             }
-            Ok(Found::Alpha(_)) => report.note(
+            Ok(FoundRepository::Alpha(_)) => report.note(
                 "repository",
                 "note",
-                "there is one of the alpha generation, which is read-only: `icefield import` makes one of version 1 of it",
+                "a repository of the alpha generation, which is read-only: `icefield import` converts it to version 1",
             ),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 report.note("repository", "note", "there is none here yet");
             }
-            Err(error) => report.note("repository", "bad", said(&error)),
+            Err(error) => report.note("repository", "bad", error_text(&error)),
         }
     }
     let healthy = report.healthy;
-    Output::new(args.facts).facts(&report, text)?;
+    Output::new(args.output).facts(&report, text)?;
     match healthy {
         true => Ok(()),
-        false => Err(Failure::new(
-            Exit::Failure,
-            "something is wrong with this location",
-        )),
+        false => Err(Failure::new(Exit::Failure, "this location has a fault")),
     }
 }
 
-/// The schemes, less patient: whoever asks what is wrong does not want to wait until it may be right again.
-fn hasty(schemes: Schemes) -> Schemes {
+/// Returns the schemes with a short retry time: a diagnosis reports a fault and does not wait for its end.
+fn impatient(schemes: Schemes) -> Schemes {
     let settings =
         RemoteSettings::default().with_retry(RetrySettings::default().with_deadline(PATIENCE));
     schemes.with_remote(&settings)
 }
 
-async fn examine(report: &mut Report, storage: &dyn Storage, write: bool) -> Result<(), Failure> {
+async fn examine(
+    report: &mut DoctorFacts,
+    storage: &dyn Storage,
+    write: bool,
+) -> Result<(), Failure> {
     let capabilities = storage.capabilities();
     report.store = Some(storage.to_string());
     report.guarantees = Some(Guarantees {
@@ -144,7 +145,7 @@ async fn examine(report: &mut Report, storage: &dyn Storage, write: bool) -> Res
         durable: capabilities.durable,
     });
     let main = Key::parse("refs/branch.main/ref.json").map_err(invalid)?;
-    // Not `exists`: what a store answers to the question whether there is an object has no body, and so no reason.
+    // A read instead of `exists`: the response to a HEAD request has no body, and so no reason for a failure.
     match storage.try_read_at_most(&main, 1 << 20).await {
         Ok(_) | Err(StorageError::ObjectTooLarge { .. }) => {
             report.note("read", "good", "objects can be read")
@@ -165,7 +166,7 @@ async fn examine(report: &mut Report, storage: &dyn Storage, write: bool) -> Res
             "list",
             "note",
             format!(
-                "objects cannot be listed: versions can be opened by name, and nobody says which names there are: {}",
+                "objects cannot be listed: a version opens by name, but no command can list the names: {}",
                 chain(&error)
             ),
         ),
@@ -197,11 +198,11 @@ async fn examine(report: &mut Report, storage: &dyn Storage, write: bool) -> Res
     Ok(())
 }
 
-/// Tells what is below `refs/` that is no ref, and what keeps anything from being collected.
-async fn examine_refs(report: &mut Report, repository: &Repository) {
+/// Reports files below `refs/` that are no refs, and files that prevent a collection.
+async fn examine_refs(report: &mut DoctorFacts, repository: &Repository) {
     let list = match repository.refs().await {
         Ok(list) => list,
-        // Whether objects can be listed was told above.
+        // The check of listing above has reported this failure.
         Err(error) => return report.note("refs", "note", chain(&error)),
     };
     if !list.misspelled.is_empty() {
@@ -220,12 +221,12 @@ async fn examine_refs(report: &mut Report, repository: &Repository) {
     }
 }
 
-/// Tells how much the backups of `repo` take, which only a collection deletes.
-async fn examine_backups(report: &mut Report, repository: &Repository) {
+/// Reports the bytes of the backups of `repo`, which only a collection deletes.
+async fn examine_backups(report: &mut DoctorFacts, repository: &Repository) {
     let backups = match Usage::new().backups(repository).await {
         Ok(Some(backups)) => backups,
         Ok(None) => return,
-        // Whether objects can be listed was told above.
+        // The check of listing above has reported this failure.
         Err(error) => return report.note("backups", "note", chain(&error)),
     };
     let of = |amount: Amount| {
@@ -239,7 +240,7 @@ async fn examine_backups(report: &mut Report, repository: &Repository) {
     report.note("backups", "good", said);
 }
 
-async fn latency(report: &mut Report, storage: &dyn Storage, key: &Key) {
+async fn latency(report: &mut DoctorFacts, storage: &dyn Storage, key: &Key) {
     let mut times = Vec::new();
     for _ in 0..READS {
         let begun = SystemClock.monotonic();
@@ -252,8 +253,8 @@ async fn latency(report: &mut Report, storage: &dyn Storage, key: &Key) {
     report.latency_us = Some((times[times.len() / 2], times[times.len() - 1]));
 }
 
-/// Writes a small object, tries to write it once more as if it were new, and deletes it.
-async fn try_writes(report: &mut Report, storage: &dyn Storage) -> Result<(), Failure> {
+/// Writes a small object, tries to create it again, and deletes it.
+async fn try_writes(report: &mut DoctorFacts, storage: &dyn Storage) -> Result<(), Failure> {
     let mut random = [0; 8];
     SystemEntropy.fill(&mut random);
     let name = format!("icefield/doctor/{:016x}", u64::from_le_bytes(random));
@@ -319,8 +320,8 @@ async fn try_writes(report: &mut Report, storage: &dyn Storage) -> Result<(), Fa
     Ok(())
 }
 
-/// Compares the time that the store put on an object with the time here.
-fn compare_clocks(report: &mut Report, time: SystemTime) {
+/// Compares the time that the store gives an object with the clock of this machine.
+fn compare_clocks(report: &mut DoctorFacts, time: SystemTime) {
     let (seconds, apart, direction) = match SystemClock.now().duration_since(time) {
         Ok(ahead) => (ahead.as_secs() as i64, ahead, "ahead of"),
         Err(error) => {
@@ -351,11 +352,11 @@ fn invalid(error: KeyError) -> Failure {
     Error::new(ErrorKind::Invalid, error).into()
 }
 
-fn said(error: &Error) -> String {
+fn error_text(error: &Error) -> String {
     chain(error)
 }
 
-/// An error and its causes on one line.
+/// Returns an error and its causes on one line.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -369,7 +370,7 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-fn text(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+fn text(report: &DoctorFacts, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", report.store.as_ref().unwrap_or(&report.location))?;
     for check in &report.checks {
         let mark = match check.verdict {
@@ -389,14 +390,14 @@ fn text(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             ms(longest)
         )?;
     }
-    // What a store would guarantee is no comfort where something is wrong with it.
+    // A store with faults may not keep its guarantees, so the report leaves them out.
     if let Some(guarantees) = report.guarantees.as_ref().filter(|_| report.healthy) {
         writeln!(out, "  {}", promise(guarantees))?;
     }
     Ok(())
 }
 
-/// What the store guarantees, in plain words.
+/// Returns the guarantees of the store in words.
 fn promise(guarantees: &Guarantees) -> &'static str {
     match (
         guarantees.writable,

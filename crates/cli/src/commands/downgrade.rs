@@ -12,13 +12,13 @@ use crate::args::Downgrade;
 use crate::failure::Failure;
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
-use crate::progress::Steps;
+use crate::progress::StepProgress;
 
-/// Things of one kind that are named; `--json` has all.
+/// The number of items of one kind that text output names; `--json` lists all.
 const NAMED: usize = 3;
 
 #[derive(Serialize)]
-struct Facts {
+struct DowngradeFacts {
     source: String,
     destination: String,
     #[serde(flatten)]
@@ -29,7 +29,7 @@ pub(super) async fn run(context: &Context, args: Downgrade) -> Result<(), Failur
     let source = context.open_with_cache(&args.source, CACHE).await?;
     let destination = context.storage(&args.destination).await?;
     no_alpha(&args.destination, &*destination).await?;
-    let bar = Steps::new();
+    let bar = StepProgress::new();
     let mut downgrade = DowngradeRepository::new()
         .refs(args.part.refs)
         .leave_out(args.leave_out)
@@ -40,15 +40,15 @@ pub(super) async fn run(context: &Context, args: Downgrade) -> Result<(), Failur
     }
     let done = downgrade.run(&source, destination, &bar).await;
     bar.clear();
-    let facts = Facts {
+    let facts = DowngradeFacts {
         source: output::location(&args.source),
         destination: output::location(&args.destination),
         report: done.map_err(copy::failure)?,
     };
-    Output::new(args.facts).facts(&facts, text)
+    Output::new(args.output).facts(&facts, text)
 }
 
-fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
+fn text(facts: &DowngradeFacts, out: &mut dyn Write) -> io::Result<()> {
     let report = &facts.report;
     copy::report(&facts.source, &facts.destination, &report.copy, out)?;
     if !report.left_out.is_empty() {

@@ -8,25 +8,25 @@ use serde::Serialize;
 
 use super::Context;
 use super::copy::CACHE;
-use crate::args::{By, Du};
+use crate::args::{Du, DuGrouping};
 use crate::failure::{Exit, Failure};
 use crate::output::escape::{first_line, printable};
 use crate::output::table::Columns;
 use crate::output::{self, Output, count};
-use crate::progress::Steps;
+use crate::progress::StepProgress;
 
 #[derive(Serialize)]
-struct Summary {
+struct StorageFacts {
     location: String,
     #[serde(flatten)]
     summary: UsageSummary,
 }
 
 #[derive(Serialize)]
-struct Rows {
+struct GroupedFacts {
     location: String,
     by: &'static str,
-    /// The version, where there is one.
+    /// The version, if the count is of one.
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     revision: Option<String>,
     #[serde(flatten)]
@@ -36,41 +36,43 @@ struct Rows {
 pub(super) async fn run(context: &Context, args: Du) -> Result<(), Failure> {
     let repository = context.open_with_cache(&args.location, CACHE).await?;
     let location = output::location(&args.location);
-    let bar = Steps::new();
+    let bar = StepProgress::new();
     let usage = Usage::new();
     let Some(by) = args.by else {
         let counted = usage.summary(&repository, &bar).await;
         bar.clear();
         let summary = counted.map_err(failure)?;
         let missing = summary.missing_chunks;
-        Output::new(args.facts).facts(&Summary { location, summary }, summary_text)?;
+        Output::new(args.output).facts(&StorageFacts { location, summary }, summary_text)?;
         return check(missing);
     };
     let at = match by {
-        By::Array | By::Commit => Some(context.find(&repository, &args.at.revision).await?),
-        By::Ref | By::Container => None,
+        DuGrouping::Array | DuGrouping::Commit => {
+            Some(context.find(&repository, &args.at.revision).await?)
+        }
+        DuGrouping::Ref | DuGrouping::Container => None,
     };
     let counted = match (by, at) {
-        (By::Array, Some(at)) => usage.by_array(&repository, at, &bar).await,
-        (By::Commit, Some(at)) => usage.by_commit(&repository, at, &bar).await,
-        (By::Container, _) => usage.by_container(&repository, &bar).await,
+        (DuGrouping::Array, Some(at)) => usage.by_array(&repository, at, &bar).await,
+        (DuGrouping::Commit, Some(at)) => usage.by_commit(&repository, at, &bar).await,
+        (DuGrouping::Container, _) => usage.by_container(&repository, &bar).await,
         _ => usage.by_ref(&repository, &bar).await,
     };
     bar.clear();
     let table = counted.map_err(failure)?;
     let missing = table.missing_chunks;
-    let rows = Rows {
+    let rows = GroupedFacts {
         location,
         by: match by {
-            By::Array => "array",
-            By::Commit => "commit",
-            By::Ref => "ref",
-            By::Container => "container",
+            DuGrouping::Array => "array",
+            DuGrouping::Commit => "commit",
+            DuGrouping::Ref => "ref",
+            DuGrouping::Container => "container",
         },
         revision: at.map(|_| args.at.revision.to_string()),
         table,
     };
-    Output::new(args.facts).facts(&rows, |rows, out| table_text(by, rows, out))?;
+    Output::new(args.output).facts(&rows, |rows, out| table_text(by, rows, out))?;
     check(missing)
 }
 
@@ -91,16 +93,16 @@ fn check(missing: u64) -> Result<(), Failure> {
     }
 }
 
-fn said(amount: Amount, one: &str, several: &str) -> String {
+fn amount_text(amount: Amount, one: &str, several: &str) -> String {
     let bytes = output::bytes(amount.bytes);
     format!("{}, {bytes}", count(amount.count, one, several))
 }
 
-fn summary_text(facts: &Summary, out: &mut dyn Write) -> io::Result<()> {
+fn summary_text(facts: &StorageFacts, out: &mut dyn Write) -> io::Result<()> {
     let summary = &facts.summary;
     let mut table = Columns::pairs();
-    let objects = |amount| said(amount, "object", "objects");
-    let chunks = |amount| said(amount, "chunk", "chunks");
+    let objects = |amount| amount_text(amount, "object", "objects");
+    let chunks = |amount| amount_text(amount, "chunk", "chunks");
     table.row(["stored", &objects(summary.stored)]);
     table.row(["snapshots", &objects(summary.snapshots)]);
     table.row(["transaction logs", &objects(summary.transaction_logs)]);
@@ -132,9 +134,9 @@ fn summary_text(facts: &Summary, out: &mut dyn Write) -> io::Result<()> {
     table.write(out)
 }
 
-fn table_text(by: By, facts: &Rows, out: &mut dyn Write) -> io::Result<()> {
+fn table_text(by: DuGrouping, facts: &GroupedFacts, out: &mut dyn Write) -> io::Result<()> {
     let table = &facts.table;
-    if by == By::Container {
+    if by == DuGrouping::Container {
         let mut columns = Columns::new(&[">VIRTUAL", ">CHUNKS", "CONTAINER"]);
         for row in table.rows.iter().chain([&table.total]) {
             let name = match row.name.as_str() {
@@ -149,7 +151,7 @@ fn table_text(by: By, facts: &Rows, out: &mut dyn Write) -> io::Result<()> {
         }
         return columns.write(out);
     }
-    if by == By::Commit {
+    if by == DuGrouping::Commit {
         let mut columns = Columns::new(&[
             ">ADDED", ">OBJECTS", ">NATIVE", ">INLINE", ">VIRTUAL", "COMMIT", "",
         ]);
@@ -164,7 +166,7 @@ fn table_text(by: By, facts: &Rows, out: &mut dyn Write) -> io::Result<()> {
         return columns.write(out);
     }
     let of = match by {
-        By::Array => "ARRAY",
+        DuGrouping::Array => "ARRAY",
         _ => "REF",
     };
     let mut columns = Columns::new(&[
@@ -185,16 +187,16 @@ fn table_text(by: By, facts: &Rows, out: &mut dyn Write) -> io::Result<()> {
     );
     columns.write(out)?;
     match by {
-        By::Ref => writeln!(
+        DuGrouping::Ref => writeln!(
             out,
-            "unique is what deleting the ref would free; {} has the rest",
+            "the bytes under UNIQUE would become free with the deletion of the ref; the rest is in {}",
             printable(&facts.location)
         ),
         _ => Ok(()),
     }
 }
 
-/// Bytes, the unique ones among them if asked for, objects, and chunks by where they live.
+/// Returns the cells of a row: bytes, unique bytes if given, objects, and chunks by their storage.
 fn cells(row: &UsageRow, unique: Option<String>) -> Vec<String> {
     let mut cells = vec![output::bytes(row.objects.bytes)];
     cells.extend(unique);

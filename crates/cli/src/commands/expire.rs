@@ -13,41 +13,41 @@ use crate::failure::{Exit, Failure, chain};
 use crate::interrupt::on_ctrl_c;
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
-use crate::progress::Steps;
+use crate::progress::StepProgress;
 
 #[derive(Serialize)]
-struct Facts {
+struct ExpireFacts {
     location: String,
     dry_run: bool,
-    /// What is older than this may expire; null if age does not count.
+    /// Snapshots older than this may expire; null if age does not count.
     older_than: Option<String>,
-    /// Newest last.
-    snapshots: Vec<Snapshot>,
+    /// The snapshots, newest last.
+    snapshots: Vec<SnapshotFate>,
     kept: u64,
     expired: u64,
-    /// Snapshots that have, or would get, another parent.
+    /// The number of snapshots that get another parent.
     rewritten: u64,
     deleted_branches: Vec<String>,
     deleted_tags: Vec<String>,
-    /// Snapshots that keep their parent, because nobody can tell what changed since an older one.
-    stuck: Vec<Stuck>,
+    /// Snapshots that keep their parent, because the changes since an older one are unknown.
+    stuck: Vec<UnchangedParent>,
 }
 
 #[derive(Serialize)]
-struct Stuck {
+struct UnchangedParent {
     id: SnapshotId,
     parent: SnapshotId,
     reason: String,
 }
 
 #[derive(Serialize)]
-struct Snapshot {
+struct SnapshotFate {
     id: SnapshotId,
     written_at: String,
     message: String,
     stays: bool,
     reasons: BTreeSet<Reason>,
-    /// Of the repository that the plan was made for.
+    /// The refs of the repository at the time of the plan.
     refs: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ pub(super) async fn run(context: &Context, args: Expire) -> Result<(), Failure> 
     if !args.branch.is_empty() {
         expire = expire.branches(args.branch);
     }
-    let bar = Steps::new();
+    let bar = StepProgress::new();
     let planned = match args.dry_run {
         true => expire
             .plan(&repository, &bar)
@@ -82,7 +82,7 @@ pub(super) async fn run(context: &Context, args: Expire) -> Result<(), Failure> 
     for (name, id) in plan.pointers() {
         refs.entry(id).or_default().push(name);
     }
-    let facts = Facts {
+    let facts = ExpireFacts {
         location: output::location(&args.location),
         dry_run: args.dry_run,
         older_than,
@@ -93,14 +93,14 @@ pub(super) async fn run(context: &Context, args: Expire) -> Result<(), Failure> 
         deleted_tags: plan.tags.iter().map(ToString::to_string).collect(),
         snapshots: listed(plan, &mut refs),
         stuck: (stuck.into_iter())
-            .map(|it| Stuck {
+            .map(|it| UnchangedParent {
                 id: it.id,
                 parent: it.parent,
                 reason: it.reason,
             })
             .collect(),
     };
-    Output::new(args.facts).facts(&facts, text)?;
+    Output::new(args.output).facts(&facts, text)?;
     match facts.stuck.len() as u64 {
         0 => Ok(()),
         stuck => {
@@ -109,18 +109,18 @@ pub(super) async fn run(context: &Context, args: Expire) -> Result<(), Failure> 
                 "snapshot keeps its parent",
                 "snapshots keep their parents",
             );
-            let said = format!("{snapshots}: objects are lost that would tell what changed");
+            let said = format!("{snapshots}: the objects that record the changes are lost");
             Err(Failure::new(Exit::Damage, said)
-                .hint("`icefield fsck LOCATION` names what is lost"))
+                .hint("`icefield fsck LOCATION` names the lost objects"))
         }
     }
 }
 
-fn listed(plan: Plan, refs: &mut BTreeMap<SnapshotId, Vec<String>>) -> Vec<Snapshot> {
+fn listed(plan: Plan, refs: &mut BTreeMap<SnapshotId, Vec<String>>) -> Vec<SnapshotFate> {
     let mut fates: Vec<Fate> = plan.snapshots;
-    // Each stays behind its parent where times are equal.
+    // The stable sort keeps each snapshot behind its parent if times are equal.
     fates.sort_by_key(|fate| fate.written_at);
-    let snapshot = |fate: Fate| Snapshot {
+    let snapshot = |fate: Fate| SnapshotFate {
         id: fate.id,
         written_at: output::time(fate.written_at),
         stays: fate.stays(),
@@ -131,7 +131,7 @@ fn listed(plan: Plan, refs: &mut BTreeMap<SnapshotId, Vec<String>>) -> Vec<Snaps
     fates.into_iter().map(snapshot).collect()
 }
 
-fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
+fn text(facts: &ExpireFacts, out: &mut dyn Write) -> io::Result<()> {
     if facts.dry_run {
         for one in facts.snapshots.iter().rev() {
             let fate = if one.stays { "stays" } else { "goes " };
@@ -172,8 +172,8 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// Says why a snapshot stays or goes.
-fn why(one: &Snapshot, facts: &Facts) -> String {
+/// Returns the reason why a snapshot stays or goes.
+fn why(one: &SnapshotFate, facts: &ExpireFacts) -> String {
     if !one.stays {
         return match &facts.older_than {
             Some(bound) => format!("older than {bound}"),
@@ -215,7 +215,7 @@ fn failed(error: ExpireError) -> Failure {
             Failure::new(Exit::Failure, said).hint(super::gc::clocks(&apart))
         }
         ExpireError::NoRules => Failure::new(Exit::Usage, said)
-            .hint("--older-than WHEN, --keep-last N and --keep PERIODS are rules; --dry-run shows what they do"),
+            .hint("--older-than WHEN, --keep-last N and --keep PERIODS are rules; --dry-run shows their effect"),
         ExpireError::PutBack => Failure::new(Exit::Damage, said)
             .hint("`icefield fsck` names the snapshots that `repo` does not list"),
         ExpireError::NoBound => Failure::new(Exit::Usage, said),

@@ -7,12 +7,12 @@ use icefield::{Location, SnapshotId};
 use serde::Serialize;
 
 use super::Context;
-use crate::args::{Export, Format};
+use crate::args::{Export, ExportFormat};
 use crate::failure::Failure;
 use crate::interrupt::on_ctrl_c;
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
-use crate::progress::Bar;
+use crate::progress::ChunkProgress;
 
 #[derive(Serialize)]
 struct Exported {
@@ -27,23 +27,25 @@ struct Exported {
 
 pub(super) async fn run(context: &Context, args: Export) -> Result<(), Failure> {
     let (session, snapshot_id) = context.session(&args.location, &args.at.revision).await?;
-    let bar = Arc::new(Bar::new("moving into place"));
+    let bar = Arc::new(ChunkProgress::new("moving into place"));
     let mut export = ingest::Export::new(session)
-        .progress(Arc::<Bar>::clone(&bar))
+        .progress(Arc::<ChunkProgress>::clone(&bar))
         .interruptible(&on_ctrl_c());
     if let Some(repository) = args.location.path() {
         export = export.outside(repository);
     }
     let dialect: Arc<dyn ingest::Dialect> = match args.format {
-        Format::Zarr3 => Arc::new(ingest::ZarrV3),
-        Format::Zarr2 => Arc::new(ingest::ZarrV2),
-        Format::Zarr2Offset => Arc::new(ingest::OffsetZarrV2),
-        Format::Nczarr => Arc::new(ingest::NcZarr),
+        ExportFormat::Zarr3 => Arc::new(ingest::ZarrV3),
+        ExportFormat::Zarr2 => Arc::new(ingest::ZarrV2),
+        ExportFormat::Zarr2Offset => Arc::new(ingest::OffsetZarrV2),
+        ExportFormat::Nczarr => Arc::new(ingest::NcZarr),
     };
     export = export.dialect(dialect);
     let layout = match args.format {
-        Format::Nczarr => folder_layout(&args.destination),
-        Format::Zarr2 | Format::Zarr2Offset | Format::Zarr3 => ingest::ZipLayout::Flat,
+        ExportFormat::Nczarr => folder_layout(&args.destination),
+        ExportFormat::Zarr2 | ExportFormat::Zarr2Offset | ExportFormat::Zarr3 => {
+            ingest::ZipLayout::Flat
+        }
     };
     let destination = context
         .schemes
@@ -61,7 +63,7 @@ pub(super) async fn run(context: &Context, args: Export) -> Result<(), Failure> 
         chunks: report.chunks,
         bytes: report.bytes,
     };
-    Output::new(args.facts).facts(&exported, |facts, out| {
+    Output::new(args.output).facts(&exported, |facts, out| {
         writeln!(
             out,
             "exported {} to {}: {}, {}, {} ({})",
@@ -75,7 +77,7 @@ pub(super) async fn run(context: &Context, args: Export) -> Result<(), Failure> 
     })
 }
 
-/// As netCDF-C builds zip files: all below a folder that is called like the file.
+/// Returns the layout of netCDF-C's zip files: everything below a folder with the name of the file.
 fn folder_layout(destination: &Location) -> ingest::ZipLayout {
     let name = destination.path().and_then(|path| path.file_name());
     let name = name.map(|name| name.to_string_lossy().into_owned());

@@ -1,4 +1,4 @@
-//! Which generation of the format a repository is of.
+//! The generation of the format of a repository.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use icefield::{Error, Location, RepositoryError};
 use crate::failure::{Exit, Failure};
 use crate::output;
 
-/// What was opened where a repository should be.
-pub(super) enum Found<T> {
-    /// One of today.
+/// A repository of either generation of the format.
+pub(super) enum FoundRepository<T> {
+    /// Spec version 1 or 2.
     Today(T),
-    /// One of the alpha generation, which some commands look at, and `icefield import` reads.
+    /// The alpha generation, which `icefield import` and some read-only commands read.
     Alpha(AlphaRepository),
 }
 
-impl<T> Found<T> {
-    /// Looks for a repository of the alpha generation, if what failed is that there is none of today.
+impl<T> FoundRepository<T> {
+    /// Looks for a repository of the alpha generation if there is none of spec version 1 or 2.
     pub(super) async fn of(
         opened: Result<T, impl Into<Error>>,
         storage: Arc<dyn Storage>,
@@ -28,7 +28,7 @@ impl<T> Found<T> {
             Err(error) => error.into(),
         };
         if let Some(RepositoryError::NotFound { .. }) = error.downcast_ref() {
-            // What the store says to this is no news: it was asked before.
+            // An error of the store here adds nothing to the one before.
             if let Ok(alpha) = AlphaRepository::open(storage).await {
                 return Ok(Self::Alpha(alpha));
             }
@@ -36,7 +36,7 @@ impl<T> Found<T> {
         Err(error)
     }
 
-    /// Returns what was opened, if it is of today: most commands do nothing else.
+    /// Returns the opened repository, or a failure if it is of the alpha generation.
     pub(super) fn of_today(self, location: &Location) -> Result<T, Failure> {
         match self {
             Self::Today(opened) => Ok(opened),
@@ -45,11 +45,11 @@ impl<T> Found<T> {
     }
 }
 
-/// Fails if there is a repository of the alpha generation where one of today should be made.
+/// Fails if the location holds a repository of the alpha generation.
 pub(super) async fn no_alpha(location: &Location, storage: &dyn Storage) -> Result<(), Failure> {
     match AlphaRepository::detect(storage).await {
         Ok(Some(_)) => Err(is_alpha(location)),
-        // What cannot be listed here fails where it is written.
+        // A store that cannot be listed fails at the first write.
         _ => Ok(()),
     }
 }
@@ -57,8 +57,8 @@ pub(super) async fn no_alpha(location: &Location, storage: &dyn Storage) -> Resu
 fn is_alpha(location: &Location) -> Failure {
     let place = output::location(location);
     let problem = format!(
-        "{place} is a repository of the alpha generation of the format (September 2024), which is read-only: ls, tree, cat, log, branch list and tag list look at it"
+        "{place} is a repository of the alpha generation of the format (September 2024), which is read-only: ls, tree, cat, log, branch list and tag list read it"
     );
-    let hint = format!("`icefield import {place} NEW` makes a repository of version 1 of it");
+    let hint = format!("`icefield import {place} NEW` converts it to a repository of version 1");
     Failure::new(Exit::Failure, problem).hint(hint)
 }

@@ -13,10 +13,10 @@ use crate::failure::{Exit, Failure, chain};
 use crate::interrupt::on_ctrl_c;
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
-use crate::progress::Steps;
+use crate::progress::StepProgress;
 
 #[derive(Serialize)]
-struct Facts {
+struct CollectFacts {
     location: String,
     #[serde(flatten)]
     report: CollectReport,
@@ -25,13 +25,13 @@ struct Facts {
 
 pub(super) async fn run(context: &Context, args: Gc) -> Result<(), Failure> {
     let repository = context.open_with_cache(&args.location, CACHE).await?;
-    let bar = Arc::new(Steps::new());
+    let bar = Arc::new(StepProgress::new());
     let mut collect = Collect::default()
         .floor(args.older_than)
         .dry_run(args.dry_run)
         .whole(args.whole)
         .rate(args.rate)
-        .progress(Arc::<Steps>::clone(&bar))
+        .progress(Arc::<StepProgress>::clone(&bar))
         .interruptible(&on_ctrl_c());
     if args.force_age {
         collect = collect.force_floor();
@@ -40,23 +40,23 @@ pub(super) async fn run(context: &Context, args: Gc) -> Result<(), Failure> {
     bar.clear();
     let report = collected.map_err(failed)?;
     let failures = report.total().failed;
-    let facts = Facts {
+    let facts = CollectFacts {
         location: output::location(&args.location),
         total: report.total(),
         report,
     };
-    Output::new(args.facts).facts(&facts, text)?;
+    Output::new(args.output).facts(&facts, text)?;
     match failures {
         0 => Ok(()),
         failures => Err(Failure::new(
             Exit::Failure,
             format!("{failures} objects could not be deleted"),
         )
-        .hint("run it again: it takes up what is left")),
+        .hint("run the command again: it deletes the rest")),
     }
 }
 
-fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
+fn text(facts: &CollectFacts, out: &mut dyn Write) -> io::Result<()> {
     let report = &facts.report;
     let verb = if report.dry_run {
         "would delete"
@@ -92,7 +92,7 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
         )?;
     }
     if report.stopped_early {
-        writeln!(out, "what those snapshots refer to was spared")?;
+        writeln!(out, "objects that those snapshots refer to were kept")?;
     }
     for (key, date) in &report.dated_ahead.keys {
         let date = output::time(icefield::time_of_micros(*date));
@@ -116,7 +116,7 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
     if let Some(lease) = &report.held_back_by {
         writeln!(
             out,
-            "an open session ({}) holds back what is younger than {cutoff}",
+            "an open session ({}) keeps objects younger than {cutoff}",
             printable(lease)
         )?;
     }
@@ -135,7 +135,7 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// Says what both clocks show.
+/// Describes the times of both clocks.
 pub(super) fn clocks(apart: &ClocksApart) -> String {
     let (store, host) = (
         output::time(apart.store_time),
@@ -148,17 +148,17 @@ fn failed(error: CollectError) -> Failure {
     let said = chain(&error);
     match error {
         CollectError::FloorTooLow { .. } => Failure::new(Exit::Usage, said)
-            .hint("--force-age allows it, when nobody else uses the repository"),
+            .hint("--force-age allows it, which is safe only when no other process uses the repository"),
         CollectError::Interrupted(_) => Failure::new(Exit::Interrupted, said),
         CollectError::PutBack => Failure::new(Exit::Damage, said)
             .hint("`icefield fsck` names the snapshots that `repo` does not list"),
         CollectError::Running | CollectError::TakenOver => Failure::new(Exit::Conflict, said),
         CollectError::Marks { .. } => Failure::new(Exit::Failure, said)
-            .hint("`icefield gc --whole` marks everything anew; nothing that is in use was deleted"),
+            .hint("`icefield gc --whole` marks everything again; no object in use was deleted"),
         CollectError::Snapshot { .. }
         | CollectError::Manifest(_)
         | CollectError::Reference(_) => Failure::new(Exit::Damage, said)
-            .hint("nothing was deleted after this; `icefield fsck` tells what is damaged, and may repair it"),
+            .hint("nothing was deleted after this; `icefield fsck` shows the damage, and may repair it"),
         CollectError::Refs(error) => error.into(),
         CollectError::Repository(error) => error.into(),
         CollectError::Storage(error) => icefield::RepositoryError::from(error).into(),

@@ -15,15 +15,15 @@ mod named;
 mod plan;
 
 use super::{Context, alpha};
-use crate::args::{Import, Overlapping, SourceOrder};
+use crate::args::{Import, OnOverlap, SourceOrder};
 use crate::failure::{Exit, Failure};
 use crate::interrupt::on_ctrl_c;
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
-use crate::progress::Bar;
+use crate::progress::ChunkProgress;
 
 #[derive(Serialize)]
-struct Imported {
+struct ImportFacts {
     location: String,
     branch: String,
     /// `committed`, `unknown` with the snapshot to look for, or `unchanged` without one.
@@ -41,27 +41,27 @@ struct Imported {
     assembled_chunks: u64,
     converted_arrays: Vec<String>,
     reencoded_arrays: Vec<String>,
-    rounded_arrays: Vec<combined::Rounded>,
-    gaps: Vec<plan::Gap>,
-    lacking: Vec<combined::Lacking>,
-    attributes: Vec<combined::Attribute>,
-    /// Chunks that an earlier attempt had stored.
+    rounded_arrays: Vec<combined::RoundedArray>,
+    gaps: Vec<plan::CoordinateGap>,
+    lacking: Vec<combined::MissingArray>,
+    attributes: Vec<combined::AttributeFacts>,
+    /// Chunks that an earlier attempt stored.
     resumed_chunks: u64,
-    /// Sources that were there already.
+    /// Skipped sources, whose elements the repository has already.
     skipped: Vec<String>,
-    ignored: Ignored,
+    ignored: IgnoredPart,
     warnings: Vec<String>,
-    omitted: Vec<plan::Omitted>,
+    omitted: Vec<plan::OmittedNode>,
 }
 
 #[derive(Serialize)]
-struct Ignored {
+struct IgnoredPart {
     count: u64,
     examples: Vec<String>,
 }
 
 pub(super) async fn run(context: &Context, args: Import) -> Result<(), Failure> {
-    let out = Output::new(args.facts);
+    let out = Output::new(args.output);
     import(context, args, out).await
 }
 
@@ -70,25 +70,25 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
         return abandon::run(context, &args, out).await;
     }
     if args.collected.skip_existing && args.append.is_none() {
-        let problem = "--skip-existing compares sources with what is there, and nothing says along which dimension";
-        return Err(Failure::new(Exit::Usage, problem).hint("--append DIM does"));
+        let problem = "--skip-existing needs the dimension along which it compares sources with the repository";
+        return Err(Failure::new(Exit::Usage, problem).hint("give it with --append DIM"));
     }
     let named = named::sources(context, &args).await?;
     let says_how = args.collected.says_how();
     if named.len() > 1 && !says_how && args.append.is_none() && args.concat.is_none() {
-        let problem = "several sources, and nothing says how they belong together";
+        let problem = "there are several sources, and no option arranges them";
         return Err(Failure::new(Exit::Usage, problem)
-            .hint("--concat DIM puts them behind one another, --append DIM behind what is there, --concat-new DIM along a new dimension"));
+            .hint("--concat DIM concatenates them, --append DIM appends them to the repository, --concat-new DIM stacks them along a new dimension"));
     }
     if let Some(source) = alpha::local_source(context, &named).await? {
         return alpha::import(context, &args, source, out).await;
     }
     let overlap = match args.overlap {
-        None | Some(Overlapping::Refuse) => Overlap::Refuse,
-        Some(Overlapping::First) => Overlap::First,
-        Some(Overlapping::Last) => Overlap::Last,
+        None | Some(OnOverlap::Refuse) => Overlap::Refuse,
+        Some(OnOverlap::First) => Overlap::First,
+        Some(OnOverlap::Last) => Overlap::Last,
     };
-    let reading = Reading {
+    let reading = ReadOptions {
         is_virtual: args.r#virtual,
         has_legacy_endian: args.legacy_endian,
         archives: ArchiveOptions {
@@ -99,29 +99,29 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
     let (sources, access) = match open_sources(context, &named, reading).await {
         Ok(opened) => opened,
         Err(error) => {
-            let source = alpha::instead(context, &named, error).await?;
+            let source = alpha::open_after_failure(context, &named, error).await?;
             return alpha::import(context, &args, source, out).await;
         }
     };
     let goes_behind = says_how || args.append.is_some() || args.concat.is_some();
     if args.overlap.is_some() && !goes_behind && !sources.iter().any(|it| it.may_repeat()) {
-        let problem = "--overlap, and there is nothing that a source could overlap";
+        let problem = "--overlap has no effect: nothing can overlap the source";
         return Err(Failure::new(Exit::Usage, problem)
-            .hint("it goes with --concat DIM, --append DIM, or a GRIB file"));
+            .hint("use it with --concat DIM, --append DIM, or a GRIB file"));
     }
     let repository = context.open_with(&args.location, access).await?;
     let message = args
         .message
         .clone()
         .unwrap_or_else(|| default_message(&args, &named));
-    let bar = Arc::new(Bar::new("committing"));
+    let bar = Arc::new(ChunkProgress::new("committing"));
     let mut sources = sources.into_iter();
     let first = sources.next().expect("BUG: clap asks for at least one");
     let mut import = ingest::Import::new(first)
         .into_group(args.group.clone())
         .select(args.selected.selection())
         .layout(args.laid.layout())
-        .progress(Arc::<Bar>::clone(&bar))
+        .progress(Arc::<ChunkProgress>::clone(&bar))
         .interruptible(&on_ctrl_c());
     import = import.and(sources);
     if let Some(dimension) = args.concat.as_ref().or(args.append.as_ref()) {
@@ -191,14 +191,16 @@ async fn import(context: &Context, args: Import, mut out: Output) -> Result<(), 
             }
             let failure = Failure::from(error);
             Err(match failure.exit {
-                Exit::Conflict => failure.hint("import again: the branch is untouched by this one"),
+                Exit::Conflict => {
+                    failure.hint("import again: this import has not touched the branch")
+                }
                 _ => failure,
             })
         }
     }
 }
 
-/// Whether there is nothing to do, and nothing wrong.
+/// Returns whether the import has nothing to do and no error.
 fn is_nothing(error: &ImportError) -> bool {
     matches!(
         error,
@@ -206,7 +208,7 @@ fn is_nothing(error: &ImportError) -> bool {
     )
 }
 
-/// Says that there is nothing to do, and why.
+/// Prints that there is nothing to do, and why.
 fn unchanged(args: &Import, error: ImportError, out: &mut Output) -> Result<(), Failure> {
     let said = error.to_string();
     let (skipped, snapshot_id) = match error {
@@ -219,22 +221,22 @@ fn unchanged(args: &Import, error: ImportError, out: &mut Output) -> Result<(), 
     out.facts(&facts, |_, out| writeln!(out, "{}", printable(&said)))
 }
 
-/// Files opened at a time.
+/// The number of files that are opened concurrently.
 const OPENED_AT_ONCE: usize = 8;
 
-/// How sources are read.
+/// Options for reading sources.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct ReadOptions {
     pub(super) is_virtual: bool,
     pub(super) has_legacy_endian: bool,
     pub(super) archives: ArchiveOptions,
 }
 
-/// Opens all sources, and says what the repository may refer to while they are imported.
+/// Opens all sources. Also returns the access to foreign files that the import needs.
 pub(super) async fn open_sources(
     context: &Context,
     sources: &[SourceLocation],
-    reading: Reading,
+    reading: ReadOptions,
 ) -> Result<(Vec<Arc<dyn ingest::Source>>, VirtualAccess), Error> {
     let purpose = match reading.is_virtual {
         true => Purpose::Refer,
@@ -252,7 +254,7 @@ pub(super) async fn open_sources(
     let opened = sources
         .iter()
         .map(|source| all.open(source, context.access.clone(), purpose));
-    // Collected first: a closure that borrows makes the whole future not `Send`.
+    // Collected first, because a borrowing closure would make the whole future not `Send`.
     let opened: Vec<_> = opened.collect();
     let mut opened = stream::iter(opened).buffered(OPENED_AT_ONCE);
     let (mut sources, mut access) = (Vec::new(), context.access.clone());
@@ -264,7 +266,7 @@ pub(super) async fn open_sources(
     Ok((sources, access))
 }
 
-/// Only the name of the source: where it lay is nobody's business later.
+/// Returns a message with the name of the source. It leaves out the path, which may be private.
 fn default_message(args: &Import, sources: &[SourceLocation]) -> String {
     let Some(first) = sources.first().map(|source| &source.location) else {
         return "Import".to_owned();
@@ -295,9 +297,9 @@ fn facts(
     outcome: &'static str,
     snapshot_id: Option<SnapshotId>,
     report: ImportReport,
-) -> Imported {
+) -> ImportFacts {
     let paths = |paths: Vec<icefield::NodePath>| paths.iter().map(ToString::to_string).collect();
-    Imported {
+    ImportFacts {
         location: output::location(&args.location),
         branch: args.branch.to_string(),
         outcome,
@@ -317,27 +319,31 @@ fn facts(
         rounded_arrays: report
             .rounded_arrays
             .iter()
-            .map(combined::Rounded::new)
+            .map(combined::RoundedArray::new)
             .collect(),
-        gaps: report.gaps.iter().map(plan::Gap::new).collect(),
-        lacking: report.lacking.iter().map(combined::Lacking::new).collect(),
+        gaps: report.gaps.iter().map(plan::CoordinateGap::new).collect(),
+        lacking: report
+            .lacking
+            .iter()
+            .map(combined::MissingArray::new)
+            .collect(),
         attributes: report
             .attributes
             .iter()
-            .map(combined::Attribute::new)
+            .map(combined::AttributeFacts::new)
             .collect(),
         resumed_chunks: report.resumed_chunks,
         skipped: report.skipped,
-        ignored: Ignored {
+        ignored: IgnoredPart {
             count: report.ignored.count(),
             examples: report.ignored.examples().to_vec(),
         },
         warnings: report.warnings,
-        omitted: report.omitted.iter().map(plan::Omitted::new).collect(),
+        omitted: report.omitted.iter().map(plan::OmittedNode::new).collect(),
     }
 }
 
-fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
+fn text(facts: &ImportFacts, out: &mut dyn Write) -> io::Result<()> {
     let mut parts = Vec::new();
     for (number, one, several) in [
         (facts.new_groups, "new group", "new groups"),
@@ -365,7 +371,7 @@ fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
     }
     if facts.assembled_chunks > 0 {
         let chunks = count(facts.assembled_chunks, "chunk", "chunks");
-        parts.push(format!("{chunks} of them encoded anew"));
+        parts.push(format!("{chunks} of them re-encoded"));
     }
     if facts.compared_chunks > 0 {
         parts.push(count(
@@ -384,7 +390,7 @@ fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
     )?;
     for (what, arrays) in [
         ("converted the times of", &facts.converted_arrays),
-        ("stored otherwise the numbers of", &facts.reencoded_arrays),
+        ("changed the encoding of", &facts.reencoded_arrays),
     ] {
         if !arrays.is_empty() {
             let arrays: Vec<_> = arrays.iter().map(|it| printable(it)).collect();
@@ -419,7 +425,7 @@ fn text(facts: &Imported, out: &mut dyn Write) -> io::Result<()> {
         };
         writeln!(
             out,
-            "left out {} of no node: {}{more}",
+            "left out {} that belong to no node: {}{more}",
             count(
                 facts.ignored.count,
                 "file or directory",
@@ -446,7 +452,7 @@ mod tests {
     use super::*;
     use crate::args::{Args, Command};
 
-    /// What was printed.
+    /// The printed bytes.
     #[derive(Clone, Default)]
     struct Printed(Arc<Mutex<Vec<u8>>>);
 
@@ -483,8 +489,8 @@ mod tests {
         Repository::create(Arc::new(store.clone()))
             .await
             .expect("created");
-        // The reply to the publishing write is lost, and nobody can look whether it arrived: opening, the session and the
-        // commit read the ref once each, every later read fails.
+        // The response to the publishing write is lost, and no read can find out whether the write arrived: opening, the
+        // session and the commit read the ref once each, and every later read fails.
         let publish = Matcher::verb(Verb::Put).below("refs/");
         let looks = Matcher::verb(Verb::Get).below("refs/");
         let plan = Plan::none().on(publish, 0, Decision::FailAfter);
@@ -502,7 +508,7 @@ mod tests {
             panic!("another command");
         };
         let printed = Printed::default();
-        let out = Output::to(printed.clone(), args.facts);
+        let out = Output::to(printed.clone(), args.output);
         let failure = import(&context, *args, out).await.expect_err("unknown");
         assert_eq!(failure.exit, Exit::Unknown, "{failure:?}");
 
@@ -512,7 +518,7 @@ mod tests {
         let id = facts["snapshot_id"].as_str().expect("an id");
         assert!(failure.message().contains(id), "{}", failure.message());
 
-        // It is what the advice finds.
+        // The advice of the message finds the snapshot.
         store.set_plan(Plan::none());
         let repository = Repository::open(Arc::new(store)).await.expect("opened");
         let tip = icefield::RevisionSpec::parse("main").expect("a branch");

@@ -9,9 +9,10 @@ use icefield::{
 use serde::Serialize;
 
 use super::Context;
-use super::log::{Names, SnapshotFacts};
-use super::nodes::{ChunkFacts, Stored, encoding};
-use super::refs::{self, RefFacts, Strays};
+use super::chunk_counts::{ChunkCounts, ChunkTotal};
+use super::log::{RefNames, SnapshotFacts};
+use super::nodes::encoding;
+use super::refs::{self, RefFacts, StrayFiles};
 use super::version::count_chunks;
 use crate::args::Info;
 use crate::failure::Failure;
@@ -20,36 +21,36 @@ use crate::output::table::Columns;
 use crate::output::{self, Output, count};
 
 #[derive(Serialize)]
-struct Facts {
+struct RepositoryFacts {
     location: String,
     spec_version: u8,
-    /// Whether it may be changed: of spec version 2.
+    /// The status of a repository of spec version 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<String>,
-    store: Store,
+    store: StoreFacts,
     branches: usize,
     tags: usize,
     deleted_tags: usize,
     damaged_refs: Vec<RefFacts>,
-    /// What is among the refs and is not understood.
+    /// Keys below `refs/` that are not understood.
     stray_files: Vec<String>,
     #[serde(skip)]
-    strays: Strays,
+    strays: StrayFiles,
     snapshot: SnapshotFacts,
     groups: u64,
     arrays: u64,
     manifests: u64,
     manifest_bytes: u64,
     chunk_refs: u64,
-    /// By where their bytes live, if that was asked for.
+    /// Counts of chunks by their storage, with `--long`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    chunks: Option<ChunkFacts>,
+    chunks: Option<ChunkCounts>,
     /// Arrays whose chunks the reference implementation cannot read.
     other_chunk_keys: Vec<OtherKeys>,
 }
 
 #[derive(Serialize)]
-struct Store {
+struct StoreFacts {
     writable: bool,
     safe_commits: bool,
     durable: bool,
@@ -66,12 +67,12 @@ pub(super) async fn run(context: &Context, args: Info) -> Result<(), Failure> {
         .open_session(&args.location, &args.at.revision)
         .await?;
     let refs = repository.refs().await?;
-    let (names, strays) = (Names::of(&refs), Strays::of(&refs));
+    let (names, strays) = (RefNames::of(&refs), StrayFiles::of(&refs));
     let info = repository.ancestry(id).try_next().await?;
     let Some(info) = info else {
         return Err(RefsError::SnapshotNotFound(id).into());
     };
-    let mut facts = Facts {
+    let mut facts = RepositoryFacts {
         location: output::location(&args.location),
         spec_version: repository.spec_version() as u8,
         status: status(&repository).await?,
@@ -88,7 +89,7 @@ pub(super) async fn run(context: &Context, args: Info) -> Result<(), Failure> {
         manifests: 0,
         manifest_bytes: 0,
         chunk_refs: 0,
-        chunks: args.long.then(ChunkFacts::default),
+        chunks: args.long.then(ChunkCounts::default),
         other_chunk_keys: Vec::new(),
     };
     for file in repository.snapshot(id).await?.manifest_files() {
@@ -97,21 +98,21 @@ pub(super) async fn run(context: &Context, args: Info) -> Result<(), Failure> {
         facts.chunk_refs += u64::from(file.num_chunk_refs);
     }
     count_nodes(&repository, &session, &mut facts).await?;
-    Output::new(args.facts).facts(&facts, text)?;
+    Output::new(args.output).facts(&facts, text)?;
     refs::check(&facts.damaged_refs)
 }
 
 async fn status(repository: &Repository) -> Result<Option<String>, Failure> {
     match repository.status().await {
-        Ok(status) => Ok(Some(super::set_status::said(&status))),
+        Ok(status) => Ok(Some(super::set_status::status_text(&status))),
         Err(RepositoryError::Refs(RefsError::OnlySpecV2 { .. })) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-fn store(repository: &Repository) -> Store {
+fn store(repository: &Repository) -> StoreFacts {
     let capabilities = repository.storage().capabilities();
-    Store {
+    StoreFacts {
         writable: capabilities.writable,
         safe_commits: capabilities.safe_commits(),
         durable: capabilities.durable,
@@ -128,7 +129,7 @@ fn damaged(refs: RefList) -> Vec<RefFacts> {
 async fn count_nodes(
     repository: &Repository,
     session: &Session,
-    facts: &mut Facts,
+    facts: &mut RepositoryFacts,
 ) -> Result<(), Failure> {
     for node in session.nodes(&NodePath::root())? {
         if node.kind == NodeKind::Group {
@@ -150,7 +151,7 @@ async fn count_nodes(
     Ok(())
 }
 
-fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
+fn text(facts: &RepositoryFacts, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Columns::pairs();
     let guarantees = match (
         facts.store.writable,
@@ -158,7 +159,7 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
         facts.store.durable,
     ) {
         (false, ..) => "read-only",
-        (true, false, _) => "writable, but cannot decide races: commits are refused",
+        (true, false, _) => "writable, but without conditional writes: commits are refused",
         (true, true, true) => "safe commits, durable",
         (true, true, false) => "safe commits, not durable",
     };
@@ -195,7 +196,7 @@ fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
         ),
     ]);
     if let Some(chunks) = &facts.chunks {
-        let stored = |it: Stored| {
+        let stored = |it: ChunkTotal| {
             format!(
                 "{}, {}",
                 count(it.count, "chunk", "chunks"),

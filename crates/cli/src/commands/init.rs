@@ -28,7 +28,7 @@ pub(super) async fn run(context: &Context, args: Init) -> Result<(), Failure> {
         branch: "main",
         snapshot_id: SnapshotId::INITIAL,
     };
-    Output::new(args.facts).facts(&created, |created, out| {
+    Output::new(args.output).facts(&created, |created, out| {
         writeln!(
             out,
             "created an empty repository at {}",

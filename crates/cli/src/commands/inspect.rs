@@ -13,29 +13,32 @@ use crate::output::Output;
 
 pub(super) async fn run(context: &Context, args: Inspect) -> Result<(), Failure> {
     let repository = context.open(&args.location).await?;
-    let mut out = Output::new(args.facts);
+    let mut out = Output::new(args.output);
     match args.kind {
         FileKind::Snapshot => {
             let file = repository.snapshot(args.id).await.map_err(absent)?;
             let parent = repository.snapshot_info(args.id).await?.parent_id;
-            out.facts(&snapshot::Facts::of(&file, parent)?, snapshot::text)
+            out.facts(
+                &snapshot::SnapshotFileFacts::of(&file, parent)?,
+                snapshot::text,
+            )
         }
         FileKind::Manifest => {
             let id = ManifestId::from_bytes(*args.id.as_bytes());
             let file = repository.manifest(id).await.map_err(absent)?;
-            out.facts(&manifest::Facts::of(&file), manifest::text)
+            out.facts(&manifest::ManifestFacts::of(&file), manifest::text)
         }
         FileKind::TransactionLog => {
             let file = repository.transaction_log(args.id).await.map_err(absent)?;
             out.facts(
-                &transaction_log::Facts::of(args.id, &file),
+                &transaction_log::TransactionLogFacts::of(args.id, &file),
                 transaction_log::text,
             )
         }
     }
 }
 
-/// A file that somebody refers to and that is not there is damage; one that the user named is just not there.
+/// Returns the failure of a missing file: damage if an object refers to it, not found if the user gave its id.
 fn absent(error: RepositoryError) -> Failure {
     match error {
         RepositoryError::Fetch(FetchError::Missing { what, id, .. }) => {

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use self::graph::{Graph, ordered};
-use super::found::Found;
+use super::found::FoundRepository;
 use super::{Context, dangling};
 use crate::args::Log;
 use crate::failure::Failure;
@@ -20,7 +20,7 @@ use crate::output::escape::{first_line, printable};
 use crate::output::{self, Output};
 
 #[derive(Serialize)]
-struct History {
+struct LogFacts {
     location: String,
     snapshots: Vec<SnapshotFacts>,
 }
@@ -33,12 +33,12 @@ pub(super) struct SnapshotFacts {
     pub(super) written_at: String,
     pub(super) message: String,
     pub(super) metadata: BTreeMap<String, serde_json::Value>,
-    /// Branches and tags that point here.
+    /// Branches and tags that point to the snapshot.
     pub(super) refs: Vec<String>,
 }
 
 impl SnapshotFacts {
-    pub(super) fn named(mut self, names: &Names) -> Self {
+    pub(super) fn named(mut self, names: &RefNames) -> Self {
         self.refs = names.0.get(&self.id).cloned().unwrap_or_default();
         self
     }
@@ -58,7 +58,7 @@ impl From<SnapshotInfo> for SnapshotFacts {
 }
 
 impl SnapshotFacts {
-    /// Those of the alpha generation. Times were written as text: what is none is shown as it is.
+    /// Returns the facts of a snapshot of the alpha generation. Its times are text; a text that is no time is shown as it is.
     fn of_alpha(snapshot: &alpha::Snapshot, parent_id: Option<AlphaId>) -> Self {
         let time: Result<Timestamp, _> = snapshot.written_at.parse();
         let written_at = match time {
@@ -76,11 +76,11 @@ impl SnapshotFacts {
     }
 }
 
-/// Which refs point to which snapshot.
-pub(super) struct Names(BTreeMap<String, Vec<String>>);
+/// The names of refs by the snapshot that they point to.
+pub(super) struct RefNames(BTreeMap<String, Vec<String>>);
 
-impl Names {
-    /// Takes them from what a list of refs said. They only decorate: where refs cannot be listed, there are none.
+impl RefNames {
+    /// Returns the names in a list of refs, or none if refs cannot be listed: they only decorate the history.
     fn of_list(listed: Result<Self, impl fmt::Display>) -> Self {
         listed.unwrap_or_else(|error| {
             tracing::debug!(%error, "refs cannot be listed");
@@ -88,7 +88,7 @@ impl Names {
         })
     }
 
-    /// Returns those of a list of refs.
+    /// Returns the names in a list of refs.
     pub(super) fn of(refs: &RefList) -> Self {
         Self::among(&refs.branches, &refs.tags)
     }
@@ -115,22 +115,22 @@ pub(super) async fn run(context: &Context, args: Log) -> Result<(), Failure> {
     }
     let revision = &args.at.revision;
     let (names, mut history) = match context.open_any(&args.location).await? {
-        Found::Today(repository) => {
+        FoundRepository::Today(repository) => {
             let id = context.find(&repository, revision).await?;
             let refs = repository.refs().await;
-            let names = Names::of_list(refs.map(|it| Names::of(&it)));
+            let names = RefNames::of_list(refs.map(|it| RefNames::of(&it)));
             let history = repository.ancestry(id).map_ok(SnapshotFacts::from);
             let history = history.map_err(|error| dangling(revision, error));
             (names, history.boxed())
         }
-        Found::Alpha(repository) => {
+        FoundRepository::Alpha(repository) => {
             let tip = revision.resolve_alpha(&repository).await?;
             let tips = repository.tips().await;
-            let names = Names::of_list(tips.map(|it| Names::among(&it.branches, &it.tags)));
+            let names = RefNames::of_list(tips.map(|it| RefNames::among(&it.branches, &it.tags)));
             (names, alpha_history(repository, tip))
         }
     };
-    let mut out = Output::new(args.facts);
+    let mut out = Output::new(args.output);
     let mut snapshots = Vec::new();
     let mut left = args.limit.unwrap_or(usize::MAX);
     while left > 0
@@ -141,14 +141,14 @@ pub(super) async fn run(context: &Context, args: Log) -> Result<(), Failure> {
         if out.is_json() {
             snapshots.push(facts);
         } else {
-            // Each line as soon as it is known: a history may be long, or damaged further down.
+            // Prints each line as soon as it is known: a history may be long, or damaged further down.
             writeln!(out.writer(), "{}", described(&facts))?;
             out.flush()?;
         }
     }
     match out.is_json() {
         true => {
-            let history = History {
+            let history = LogFacts {
                 location: output::location(&args.location),
                 snapshots,
             };
@@ -158,16 +158,16 @@ pub(super) async fn run(context: &Context, args: Log) -> Result<(), Failure> {
     }
 }
 
-/// The histories of all refs, as a picture or, as JSON, in the order of that picture.
+/// Prints the histories of all refs as a graph, or as JSON in the order of the graph.
 async fn draw(context: &Context, args: Log) -> Result<(), Failure> {
     let repository = context.open(&args.location).await?;
     let refs = repository.refs().await?;
-    let names = Names::of(&refs);
+    let names = RefNames::of(&refs);
     let mut snapshots = ordered(reached(&repository, refs).await?);
     snapshots.truncate(args.limit.unwrap_or(usize::MAX));
     let mut graph = Graph::default();
     let mut lines = Vec::new();
-    let mut history = History {
+    let mut history = LogFacts {
         location: output::location(&args.location),
         snapshots: Vec::new(),
     };
@@ -178,12 +178,12 @@ async fn draw(context: &Context, args: Log) -> Result<(), Failure> {
         lines.push(format!("{strokes}  {}", described(&facts)));
         history.snapshots.push(facts);
     }
-    Output::new(args.facts).facts(&history, |_, out| {
+    Output::new(args.output).facts(&history, |_, out| {
         lines.iter().try_for_each(|line| writeln!(out, "{line}"))
     })
 }
 
-/// Returns every snapshot that a ref reaches, once.
+/// Returns every snapshot that a ref reaches, each once.
 async fn reached(repository: &Repository, refs: RefList) -> Result<Vec<SnapshotInfo>, Failure> {
     let (mut known, mut snapshots) = (BTreeSet::new(), Vec::new());
     let branches = refs.branches.into_values();
@@ -198,8 +198,8 @@ async fn reached(repository: &Repository, refs: RefList) -> Result<Vec<SnapshotI
     Ok(snapshots)
 }
 
-/// Walks a history of the alpha generation, newest first. A snapshot does not say which file its parent is in, so that
-/// is read, too; if it cannot be, the snapshot still comes first, with the id that it lists.
+/// Walks a history of the alpha generation, newest first. A snapshot does not name the file of its parent, so the walk reads the
+/// parent, too. If that fails, the snapshot still comes first, with the id of the parent that it lists.
 fn alpha_history<'a>(
     repository: AlphaRepository,
     tip: alpha::Snapshot,

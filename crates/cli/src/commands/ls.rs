@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Context;
 use super::nodes::{NodeFacts, numbers};
-use super::version::Version;
+use super::version::RevisionReader;
 use crate::args::Ls;
 use crate::failure::Failure;
 use crate::output::escape::printable;
@@ -15,7 +15,7 @@ use crate::output::table::Columns;
 use crate::output::{self, Output};
 
 #[derive(Serialize)]
-struct Listing {
+struct ListFacts {
     location: String,
     snapshot_id: String,
     path: String,
@@ -32,20 +32,20 @@ pub(super) async fn run(context: &Context, args: Ls) -> Result<(), Failure> {
         }
         nodes.push(node);
     }
-    let listing = Listing {
+    let listing = ListFacts {
         location: output::location(&args.location),
         snapshot_id: version.id(),
         path: args.path.to_string(),
         nodes,
     };
-    Output::new(args.facts).facts(&listing, |listing, out| match args.long {
+    Output::new(args.output).facts(&listing, |listing, out| match args.long {
         true => long(listing, out),
         false => short(listing, out),
     })
 }
 
-/// The children of a group, or an array itself.
-fn listed(version: &Version, path: &NodePath) -> Result<Vec<NodePath>, Failure> {
+/// Returns the children of a group, or the array itself.
+fn listed(version: &RevisionReader, path: &NodePath) -> Result<Vec<NodePath>, Failure> {
     let kind = version.kind(path)?;
     if kind == Some(NodeKind::Array) {
         return Ok(vec![path.clone()]);
@@ -61,7 +61,7 @@ fn listed(version: &Version, path: &NodePath) -> Result<Vec<NodePath>, Failure> 
     Ok(paths)
 }
 
-fn short(listing: &Listing, out: &mut dyn Write) -> io::Result<()> {
+fn short(listing: &ListFacts, out: &mut dyn Write) -> io::Result<()> {
     for node in &listing.nodes {
         let slash = if node.array.is_some() { "" } else { "/" };
         writeln!(out, "{}{slash}", printable(shown(node)))?;
@@ -69,7 +69,7 @@ fn short(listing: &Listing, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn long(listing: &Listing, out: &mut dyn Write) -> io::Result<()> {
+fn long(listing: &ListFacts, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Columns::new(&[
         "KIND", "TYPE", "SHAPE", "CHUNK", ">CHUNKS", ">INLINE", ">VIRTUAL", ">BYTES", "NAME",
     ]);
@@ -95,7 +95,7 @@ fn long(listing: &Listing, out: &mut dyn Write) -> io::Result<()> {
     table.write(out)
 }
 
-/// The name of a node; the root has none and is shown as its path.
+/// Returns the name of a node; for the root, its path.
 fn shown(node: &NodeFacts) -> &str {
     match node.name.as_str() {
         "" => &node.path,

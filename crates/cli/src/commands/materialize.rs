@@ -13,14 +13,14 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::on_ctrl_c;
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
-use crate::progress::Bar;
+use crate::progress::ChunkProgress;
 
 #[derive(Serialize)]
 struct Materialized {
     location: String,
     branch: String,
     path: String,
-    /// None if there was nothing to copy.
+    /// `None` if there was nothing to copy.
     snapshot_id: Option<SnapshotId>,
     arrays: u64,
     chunks: u64,
@@ -29,11 +29,11 @@ struct Materialized {
 
 pub(super) async fn run(context: &Context, args: Materialize) -> Result<(), Failure> {
     let repository = context.open(&args.location).await?;
-    let bar = Arc::new(Bar::new("committing"));
+    let bar = Arc::new(ChunkProgress::new("committing"));
     let default = || format!("Copy the virtual chunks of {}", args.path);
     let message = args.message.clone().unwrap_or_else(default);
     let done = ingest::Materialize::new(args.path.clone())
-        .progress(Arc::<Bar>::clone(&bar))
+        .progress(Arc::<ChunkProgress>::clone(&bar))
         .interruptible(&on_ctrl_c())
         .run(&repository, args.branch.clone(), &message)
         .await;
@@ -45,7 +45,9 @@ pub(super) async fn run(context: &Context, args: Materialize) -> Result<(), Fail
         Some(Err(error)) => {
             let failure = Failure::from(error);
             return Err(match failure.exit {
-                Exit::Conflict => failure.hint("run it again: the branch is untouched by this one"),
+                Exit::Conflict => {
+                    failure.hint("run the command again: it has not touched the branch")
+                }
                 _ => failure,
             });
         }
@@ -59,16 +61,13 @@ pub(super) async fn run(context: &Context, args: Materialize) -> Result<(), Fail
         chunks: report.chunks,
         bytes: report.bytes,
     };
-    Output::new(args.facts).facts(&facts, text)
+    Output::new(args.output).facts(&facts, text)
 }
 
 fn text(facts: &Materialized, out: &mut dyn Write) -> io::Result<()> {
     let Some(id) = facts.snapshot_id else {
         let path = printable(&facts.path);
-        return writeln!(
-            out,
-            "no chunk of {path} lies in a foreign file: nothing to do"
-        );
+        return writeln!(out, "{path} has no virtual chunks: nothing to do");
     };
     let chunks = count(facts.chunks, "chunk", "chunks");
     let arrays = count(facts.arrays, "array", "arrays");

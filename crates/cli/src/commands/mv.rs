@@ -11,7 +11,7 @@ use crate::output::escape::printable;
 use crate::output::{self, Output};
 
 #[derive(Serialize)]
-struct Moved {
+struct MoveFacts {
     location: String,
     branch: String,
     from: String,
@@ -40,14 +40,14 @@ pub(super) async fn run(context: &Context, args: Mv) -> Result<(), Failure> {
         });
     }
     let snapshot_id = icefield::committed(outcome)?;
-    let facts = Moved {
+    let facts = MoveFacts {
         location: output::location(&args.location),
         branch: args.branch.to_string(),
         from: args.from.to_string(),
         to: args.to.to_string(),
         snapshot_id,
     };
-    Output::new(args.facts).facts(&facts, |facts, out| {
+    Output::new(args.output).facts(&facts, |facts, out| {
         let (from, to) = (printable(&facts.from), printable(&facts.to));
         let branch = printable(&facts.branch);
         writeln!(

@@ -59,7 +59,7 @@ async fn values(
     printer.finish(out).map_err(refused)
 }
 
-/// As `ncdump` names a dataset: by the file's name up to its last point.
+/// Returns the name that `ncdump` gives a dataset: the name of the file without its extension.
 fn name_of(location: &Location) -> String {
     let text = match location.path() {
         Some(path) => match path.canonicalize() {

@@ -15,9 +15,9 @@ use crate::args::Ncgen;
 use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
-use crate::progress::Bar;
+use crate::progress::ChunkProgress;
 
-/// Most bytes of a text.
+/// The largest accepted text, in bytes.
 const LONGEST: u64 = 4 << 30;
 
 #[derive(Serialize)]
@@ -41,14 +41,14 @@ pub(super) async fn run(context: &Context, args: Ncgen) -> Result<(), Failure> {
     let storage = context.storage(&args.location).await?;
     no_alpha(&args.location, &*storage).await?;
     let repository = Repository::builder(storage).open_or_create().await?;
-    let bar = Arc::new(Bar::new("committing"));
+    let bar = Arc::new(ChunkProgress::new("committing"));
     let message = match &args.message {
         Some(message) => message.clone(),
         None => format!("Generate {}", document.name),
     };
     let import = ingest::Import::new(Arc::new(ArchiveSource::new(name, archive)))
         .into_group(args.group.clone())
-        .progress(Arc::<Bar>::clone(&bar));
+        .progress(Arc::<ChunkProgress>::clone(&bar));
     let imported = import.run(&repository, args.branch.clone(), &message).await;
     bar.clear();
     let imported = imported?;
@@ -62,7 +62,7 @@ pub(super) async fn run(context: &Context, args: Ncgen) -> Result<(), Failure> {
         chunks: imported.report.chunks,
         bytes: imported.report.bytes,
     };
-    Output::new(args.facts).facts(&facts, |facts, out| {
+    Output::new(args.output).facts(&facts, |facts, out| {
         writeln!(
             out,
             "committed {} to {}: {}, {}, {} ({})",

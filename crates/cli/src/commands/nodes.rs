@@ -1,12 +1,11 @@
-//! What is printed of an array or group.
-
-use std::collections::BTreeMap;
+//! Facts about arrays and groups.
 
 use icefield::{ChunkKeyEncoding, NodeKind, NodePath};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::version::Version;
+use super::chunk_counts::ChunkCounts;
+use super::version::RevisionReader;
 use crate::failure::Failure;
 
 /// Facts about one node.
@@ -29,71 +28,14 @@ pub(super) struct ArrayFacts {
     pub(super) chunk_shape: Vec<u64>,
     pub(super) dimension_names: Option<Vec<Option<String>>>,
     pub(super) chunk_key_encoding: String,
-    /// Only where they were counted.
+    /// The counts of chunks, if the command counts them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) chunks: Option<ChunkFacts>,
-}
-
-/// How many chunks there are, by where their bytes live.
-#[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct ChunkFacts {
-    pub(super) native: Stored,
-    pub(super) inline: Stored,
-    #[serde(rename = "virtual")]
-    pub(super) external: Stored,
-    /// Of the virtual ones, by the prefix of the container that they lie in; without a name, those that lie in none.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) containers: BTreeMap<String, Stored>,
-}
-
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub(super) struct Stored {
-    pub(super) count: u64,
-    pub(super) bytes: u64,
-}
-
-impl Stored {
-    /// One chunk of so many bytes.
-    pub(super) fn one(bytes: u64) -> Self {
-        Self { count: 1, bytes }
-    }
-
-    pub(super) fn add(&mut self, other: Self) {
-        self.count += other.count;
-        self.bytes = self.bytes.saturating_add(other.bytes);
-    }
-}
-
-impl ChunkFacts {
-    pub(super) fn count(&self) -> u64 {
-        self.native.count + self.inline.count + self.external.count
-    }
-
-    pub(super) fn bytes(&self) -> u64 {
-        self.native.bytes + self.inline.bytes + self.external.bytes
-    }
-
-    /// Adds one chunk that lies in this container; without a name, in none.
-    pub(super) fn add_virtual(&mut self, container: String, bytes: u64) {
-        let one = Stored::one(bytes);
-        self.external.add(one);
-        self.containers.entry(container).or_default().add(one);
-    }
-
-    /// Adds what was counted elsewhere.
-    pub(super) fn add(&mut self, other: Self) {
-        self.native.add(other.native);
-        self.inline.add(other.inline);
-        self.external.add(other.external);
-        for (container, stored) in other.containers {
-            self.containers.entry(container).or_default().add(stored);
-        }
-    }
+    pub(super) chunks: Option<ChunkCounts>,
 }
 
 impl NodeFacts {
-    /// Reads what is known of the node at a path, also if nothing is there but its children.
-    pub(super) fn read(version: &Version, path: &NodePath) -> Result<Self, Failure> {
+    /// Reads the facts of the node at a path, which may be a group that only its children imply.
+    pub(super) fn read(version: &RevisionReader, path: &NodePath) -> Result<Self, Failure> {
         let kind = version.kind(path)?;
         let array = match kind {
             Some(NodeKind::Array) => Some(ArrayFacts::read(version, path)?),
@@ -111,7 +53,7 @@ impl NodeFacts {
         })
     }
 
-    /// The shape and type of an array in a few words.
+    /// Returns the shape and data type of an array in a few words.
     pub(super) fn summary(&self) -> String {
         match &self.array {
             Some(array) => format!("{} {}", numbers(&array.shape), array.data_type),
@@ -121,7 +63,7 @@ impl NodeFacts {
 }
 
 impl ArrayFacts {
-    fn read(version: &Version, path: &NodePath) -> Result<Self, Failure> {
+    fn read(version: &RevisionReader, path: &NodePath) -> Result<Self, Failure> {
         let array = version.array(path)?;
         let document = version.document(path)?.unwrap_or_default();
         let document: Value = serde_json::from_slice(&document).unwrap_or_default();
@@ -144,7 +86,7 @@ impl ArrayFacts {
     }
 }
 
-/// The encoding of chunk keys as one word and its separator.
+/// Returns the encoding of chunk keys: its name and its separator.
 pub(super) fn encoding(encoding: ChunkKeyEncoding) -> String {
     match encoding {
         ChunkKeyEncoding::Default { separator } => format!("default {separator}"),
@@ -152,7 +94,7 @@ pub(super) fn encoding(encoding: ChunkKeyEncoding) -> String {
     }
 }
 
-/// Numbers as people write a shape: `(3, 330, 360)`, `()`.
+/// Returns numbers in the form of a shape: `(3, 330, 360)`, `()`.
 pub(super) fn numbers(numbers: &[u64]) -> String {
     let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
     format!("({})", numbers.join(", "))

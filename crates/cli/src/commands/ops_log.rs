@@ -12,20 +12,20 @@ use crate::output::escape::printable;
 use crate::output::{self, Output};
 
 #[derive(Serialize)]
-struct Facts {
+struct OpsLogFacts {
     location: String,
-    operations: Vec<Operation>,
-    /// Why the log ends before the repository began, if it does.
+    operations: Vec<OperationFacts>,
+    /// The reason if the log ends before the creation of the repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     ends: Option<String>,
 }
 
 #[derive(Serialize)]
-struct Operation {
+struct OperationFacts {
     at: String,
     #[serde(rename = "did")]
     text: String,
-    /// The earlier state of `repo` that shows the repository right after it.
+    /// The backup of `repo` with the state of the repository right after the operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     backup: Option<String>,
 }
@@ -39,19 +39,19 @@ pub(super) async fn run(context: &Context, args: OpsLog) -> Result<(), Failure> 
         && let Some(update) = log.next().await
     {
         match update {
-            Ok(update) => operations.push(Operation::of(update)),
+            Ok(update) => operations.push(OperationFacts::of(update)),
             Err(error) if error.is_end_of_log() => {
                 ends = Some(error.to_string());
             }
             Err(error) => return Err(error.into()),
         }
     }
-    let facts = Facts {
+    let facts = OpsLogFacts {
         location: output::location(&args.location),
         operations,
         ends,
     };
-    Output::new(args.facts).facts(&facts, |facts, out| {
+    Output::new(args.output).facts(&facts, |facts, out| {
         for operation in &facts.operations {
             writeln!(out, "{}  {}", operation.at, printable(&operation.text))?;
         }
@@ -62,23 +62,23 @@ pub(super) async fn run(context: &Context, args: OpsLog) -> Result<(), Failure> 
     })
 }
 
-impl Operation {
+impl OperationFacts {
     fn of(update: Update) -> Self {
         Self {
             at: output::time(time_of_micros(update.updated_at)),
-            text: said(&update.kind),
+            text: operation_text(&update.kind),
             backup: update.backup,
         }
     }
 }
 
-fn said(kind: &UpdateKind) -> String {
+fn operation_text(kind: &UpdateKind) -> String {
     match kind {
         UpdateKind::RepoInitialized => "created the repository".to_owned(),
         UpdateKind::RepoMigrated {
             from_version,
             to_version,
-        } => format!("upgraded it from version {from_version} to {to_version}"),
+        } => format!("upgraded the repository from version {from_version} to {to_version}"),
         UpdateKind::ConfigChanged => "saved the configuration".to_owned(),
         UpdateKind::MetadataChanged => "saved the metadata of the repository".to_owned(),
         UpdateKind::TagCreated { name } => format!("created tag {name}"),
@@ -97,7 +97,7 @@ fn said(kind: &UpdateKind) -> String {
             branch,
             previous,
             snapshot,
-        } => format!("put {snapshot} in the place of {previous} on {branch}"),
+        } => format!("replaced {previous} with {snapshot} on {branch}"),
         UpdateKind::NewDetachedSnapshot { snapshot } => {
             format!("wrote {snapshot}, to which no ref points")
         }
@@ -116,7 +116,10 @@ fn said(kind: &UpdateKind) -> String {
             }
         }
         UpdateKind::StatusChanged { status } => {
-            format!("set the status to {}", super::set_status::said(status))
+            format!(
+                "set the status to {}",
+                super::set_status::status_text(status)
+            )
         }
         other => format!("did what this version does not know: {other:?}"),
     }

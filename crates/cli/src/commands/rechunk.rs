@@ -13,17 +13,17 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::on_ctrl_c;
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
-use crate::progress::Bar;
+use crate::progress::ChunkProgress;
 
-/// How an array is laid out.
+/// The chunk layout of an array.
 #[derive(Serialize)]
-struct Layout {
+struct LayoutFacts {
     chunk_shape: Vec<u64>,
     shard_shape: Option<Vec<u64>>,
     codecs: Vec<String>,
 }
 
-impl Layout {
+impl LayoutFacts {
     fn new(layout: ArrayLayout) -> Self {
         Self {
             chunk_shape: layout.chunk_shape,
@@ -34,15 +34,15 @@ impl Layout {
 }
 
 #[derive(Serialize)]
-struct Rechunked {
+struct RechunkFacts {
     location: String,
     branch: String,
     array: String,
     /// `committed`, or `unchanged` if the array has the layout already.
     outcome: &'static str,
     snapshot_id: Option<SnapshotId>,
-    before: Layout,
-    after: Layout,
+    before: LayoutFacts,
+    after: LayoutFacts,
     chunks_before: u64,
     bytes_before: u64,
     chunks: u64,
@@ -51,15 +51,15 @@ struct Rechunked {
 }
 
 #[derive(Serialize)]
-struct Planned {
+struct RechunkPlanFacts {
     location: String,
     branch: String,
     array: String,
     /// `planned`, or `unchanged` if the array has the layout already.
     outcome: &'static str,
     shape: Vec<u64>,
-    before: Layout,
-    after: Layout,
+    before: LayoutFacts,
+    after: LayoutFacts,
     chunks_before: u64,
     bytes_before: u64,
     chunks: u64,
@@ -71,20 +71,18 @@ struct Planned {
 pub(super) async fn run(context: &Context, args: Rechunk) -> Result<(), Failure> {
     let layout = args.laid.layout();
     if layout.is_kept() {
-        return Err(
-            Failure::new(Exit::Usage, "nothing says what is to be changed")
-                .hint("--chunks DIM=N, --shards DIM=N or --codec CODEC does"),
-        );
+        return Err(Failure::new(Exit::Usage, "no option changes the layout")
+            .hint("give --chunks DIM=N, --shards DIM=N or --codec CODEC"));
     }
     let repository = context.open(&args.location).await?;
-    let bar = Arc::new(Bar::new("committing"));
+    let bar = Arc::new(ChunkProgress::new("committing"));
     let rechunk = ingest::Rechunk::new(args.array.clone(), layout)
-        .progress(Arc::<Bar>::clone(&bar))
+        .progress(Arc::<ChunkProgress>::clone(&bar))
         .interruptible(&on_ctrl_c());
     if args.dry_run {
         let session = repository.read_session(args.branch.clone()).await?;
         let plan = rechunk.plan(&session).await?;
-        return Output::new(args.facts).facts(&planned(&args, plan), plan_text);
+        return Output::new(args.output).facts(&planned(&args, plan), plan_text);
     }
     let default = || format!("Rechunk {}", args.array);
     let message = args.message.clone().unwrap_or_else(default);
@@ -99,12 +97,14 @@ pub(super) async fn run(context: &Context, args: Rechunk) -> Result<(), Failure>
         Some(Err(error)) => {
             let failure = Failure::from(error);
             return Err(match failure.exit {
-                Exit::Conflict => failure.hint("run it again: the branch is untouched by this one"),
+                Exit::Conflict => {
+                    failure.hint("run the command again: it has not touched the branch")
+                }
                 _ => failure,
             });
         }
     };
-    let facts = Rechunked {
+    let facts = RechunkFacts {
         location: output::location(&args.location),
         branch: args.branch.to_string(),
         array: args.array.to_string(),
@@ -113,19 +113,19 @@ pub(super) async fn run(context: &Context, args: Rechunk) -> Result<(), Failure>
             None => "unchanged",
         },
         snapshot_id,
-        before: Layout::new(report.before),
-        after: Layout::new(report.after),
+        before: LayoutFacts::new(report.before),
+        after: LayoutFacts::new(report.after),
         chunks_before: report.chunks_before,
         bytes_before: report.bytes_before,
         chunks: report.chunks,
         bytes: report.bytes,
         decoded_chunks: report.decoded,
     };
-    Output::new(args.facts).facts(&facts, text)
+    Output::new(args.output).facts(&facts, text)
 }
 
-fn planned(args: &Rechunk, plan: RechunkPlan) -> Planned {
-    Planned {
+fn planned(args: &Rechunk, plan: RechunkPlan) -> RechunkPlanFacts {
+    RechunkPlanFacts {
         location: output::location(&args.location),
         branch: args.branch.to_string(),
         array: args.array.to_string(),
@@ -134,8 +134,8 @@ fn planned(args: &Rechunk, plan: RechunkPlan) -> Planned {
             false => "unchanged",
         },
         shape: plan.shape,
-        before: Layout::new(plan.before),
-        after: Layout::new(plan.after),
+        before: LayoutFacts::new(plan.before),
+        after: LayoutFacts::new(plan.after),
         chunks_before: plan.chunks_before,
         bytes_before: plan.bytes_before,
         chunks: plan.chunks,
@@ -145,7 +145,7 @@ fn planned(args: &Rechunk, plan: RechunkPlan) -> Planned {
     }
 }
 
-fn text(facts: &Rechunked, out: &mut dyn Write) -> io::Result<()> {
+fn text(facts: &RechunkFacts, out: &mut dyn Write) -> io::Result<()> {
     let Some(id) = facts.snapshot_id else {
         return unchanged(&facts.array, out);
     };
@@ -165,7 +165,7 @@ fn text(facts: &Rechunked, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-fn plan_text(plan: &Planned, out: &mut dyn Write) -> io::Result<()> {
+fn plan_text(plan: &RechunkPlanFacts, out: &mut dyn Write) -> io::Result<()> {
     if plan.outcome == "unchanged" {
         return unchanged(&plan.array, out);
     }
@@ -198,27 +198,27 @@ fn unchanged(array: &str, out: &mut dyn Write) -> io::Result<()> {
     let array = printable(array);
     writeln!(
         out,
-        "{array} has these chunks and codecs already: nothing to do"
+        "{array} already has these chunks and codecs: nothing to do"
     )
 }
 
-/// What is stored as one object.
-fn unit(layout: &Layout) -> &'static str {
+/// Returns the word for the unit that is stored as one object.
+fn unit(layout: &LayoutFacts) -> &'static str {
     match layout.shard_shape {
         Some(_) => "shard",
         None => "chunk",
     }
 }
 
-fn units(layout: &Layout) -> &'static str {
+fn units(layout: &LayoutFacts) -> &'static str {
     match layout.shard_shape {
         Some(_) => "shards",
         None => "chunks",
     }
 }
 
-/// A layout in a few words: `chunks of 24 x 90 in shards of 240 x 180, zstd`.
-fn described(layout: &Layout) -> String {
+/// Returns a layout in a few words: `chunks of 24 x 90 in shards of 240 x 180, zstd`.
+fn described(layout: &LayoutFacts) -> String {
     let mut text = format!("chunks of {}", lengths_text(&layout.chunk_shape));
     if let Some(shards) = &layout.shard_shape {
         text = format!("{text} in shards of {}", lengths_text(shards));

@@ -1,4 +1,4 @@
-//! What `branch` and `tag` have in common.
+//! Listing and editing refs, for `branch` and `tag`.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -7,25 +7,25 @@ use std::io::{self, Write};
 use icefield::{EditOutcome, Misspelled, RefList, Refusal, SnapshotId, Stray};
 use serde::Serialize;
 
-use crate::args::Facts;
+use crate::args::OutputFormat;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::escape::printable;
 use crate::output::table::Columns;
 
-/// A ref and where it points.
+/// A ref and the snapshot that it points to.
 #[derive(Debug, Serialize)]
 pub(super) struct RefFacts {
     pub(super) name: String,
     pub(super) snapshot_id: Option<String>,
-    /// What is wrong with its file.
+    /// The damage of its file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) damage: Option<String>,
 }
 
 /// One edit of a ref.
 #[derive(Serialize)]
-pub(super) struct Edited {
+pub(super) struct RefEditFacts {
     pub(super) location: String,
     /// `created`, `deleted`, `reset`
     pub(super) edit: &'static str,
@@ -34,15 +34,15 @@ pub(super) struct Edited {
     pub(super) snapshot_id: Option<SnapshotId>,
 }
 
-/// What is below `refs/` beside refs that can be read in the store's own spelling.
+/// Files below `refs/` that are no refs, or refs under the key of another kind of store.
 #[derive(Debug, Default)]
-pub(super) struct Strays {
+pub(super) struct StrayFiles {
     strays: Vec<Stray>,
     system_files: Vec<String>,
     misspelled: Vec<(String, String)>,
 }
 
-impl Strays {
+impl StrayFiles {
     pub(super) fn of(refs: &RefList) -> Self {
         let spelled = |it: &Misspelled| (it.found.to_string(), it.own.to_string());
         Self {
@@ -52,18 +52,18 @@ impl Strays {
         }
     }
 
-    /// The names of what is not understood.
+    /// Returns the keys that are not understood.
     pub(super) fn names(&self) -> Vec<String> {
         self.strays.iter().map(|it| it.name.clone()).collect()
     }
 
-    /// Tells all of it, a line each.
+    /// Prints one line per file.
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         for stray in &self.strays {
             let stray = stray.to_string();
             writeln!(
                 out,
-                "warning: not understood among the refs, and nothing is collected while it is there: {}",
+                "warning: {} among the refs is not understood, and prevents every collection",
                 printable(&stray)
             )?;
         }
@@ -82,9 +82,9 @@ impl Strays {
         Ok(())
     }
 
-    /// Tells it on standard error, beside a list of refs.
+    /// Prints the files on standard error, beside a list of refs.
     pub(super) fn warn(&self) {
-        // The list is worth printing also where standard error is closed.
+        // A closed standard error does not prevent the list.
         let _ = self.write(&mut io::stderr().lock());
     }
 }
@@ -123,7 +123,7 @@ pub(super) fn table(refs: &[RefFacts], out: &mut dyn Write) -> io::Result<()> {
     table.write(out)
 }
 
-/// Fails if any ref is damaged, after all were listed.
+/// Fails if any ref is damaged. Called after the list is printed.
 pub(super) fn check(refs: &[RefFacts]) -> Result<(), Failure> {
     match refs.iter().filter(|one| one.damage.is_some()).count() {
         0 => Ok(()),
@@ -134,8 +134,8 @@ pub(super) fn check(refs: &[RefFacts]) -> Result<(), Failure> {
     }
 }
 
-pub(super) fn print(edited: &Edited, facts: Facts) -> Result<(), Failure> {
-    Output::new(facts).facts(edited, |edited, out| {
+pub(super) fn print(edited: &RefEditFacts, format: OutputFormat) -> Result<(), Failure> {
+    Output::new(format).facts(edited, |edited, out| {
         let (edit, kind, name) = (edited.edit, edited.kind, printable(&edited.name));
         match edited.snapshot_id {
             Some(id) => writeln!(out, "{edit} {kind} {name} at {id}"),
@@ -144,7 +144,7 @@ pub(super) fn print(edited: &Edited, facts: Facts) -> Result<(), Failure> {
     })
 }
 
-/// Fails, by name, if an edit did not land.
+/// Returns the failure of an edit that did not land, which names the ref.
 pub(super) fn landed(outcome: EditOutcome, kind: &str, name: &str) -> Result<(), Failure> {
     let exit = match &outcome {
         EditOutcome::Refused(Refusal::AlreadyExists) => {

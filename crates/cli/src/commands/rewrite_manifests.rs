@@ -19,11 +19,11 @@ use crate::output::{self, Output, count};
 struct Rewritten {
     location: String,
     branch: String,
-    /// None if there was nothing to rewrite.
+    /// `None` if there was nothing to rewrite.
     snapshot_id: Option<SnapshotId>,
-    /// Those whose manifests are others now.
+    /// Arrays that got other manifests.
     arrays: Vec<ArrayFacts>,
-    /// Of these arrays.
+    /// The manifests of these arrays.
     before: Manifests,
     after: Manifests,
 }
@@ -82,10 +82,10 @@ pub(super) async fn run(context: &Context, args: RewriteManifests) -> Result<(),
         after: Manifests::sum(arrays.iter().map(|array| array.after)),
         arrays,
     };
-    Output::new(args.facts).facts(&facts, text)
+    Output::new(args.output).facts(&facts, text)
 }
 
-/// Compares a snapshot with the one before it: what the commit itself did, whatever it was rebased over.
+/// Compares a snapshot with its parent, which shows the effect of the commit alone, without the commits that it was rebased over.
 async fn changed(repository: &Repository, id: SnapshotId) -> Result<Vec<ArrayFacts>, Failure> {
     let after = repository.snapshot(id).await?;
     let Some(parent) = repository.snapshot_info(id).await?.parent_id else {
@@ -104,7 +104,7 @@ async fn changed(repository: &Repository, id: SnapshotId) -> Result<Vec<ArrayFac
     Ok(arrays.collect())
 }
 
-/// The manifests of each array, by path.
+/// Returns the manifests of each array, by path.
 fn manifests(snapshot: &Snapshot) -> BTreeMap<String, BTreeSet<ManifestId>> {
     let arrays = snapshot.nodes().filter_map(|node| {
         let ids = node.array()?.manifests().map(|manifest| manifest.id());
@@ -115,10 +115,7 @@ fn manifests(snapshot: &Snapshot) -> BTreeMap<String, BTreeSet<ManifestId>> {
 
 fn text(facts: &Rewritten, out: &mut dyn Write) -> io::Result<()> {
     let Some(id) = facts.snapshot_id else {
-        return writeln!(
-            out,
-            "all manifests are split as they should be: nothing to do"
-        );
+        return writeln!(out, "all manifests are split by the rules: nothing to do");
     };
     let mut table = Columns::new(&[
         "array",

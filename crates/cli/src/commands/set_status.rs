@@ -11,13 +11,13 @@ use crate::output::escape::printable;
 use crate::output::{self, Output};
 
 #[derive(Serialize)]
-struct Facts {
+struct StatusFacts {
     location: String,
     status: String,
 }
 
 /// Returns a status in words, with its reason.
-pub(super) fn said(status: &RepoStatus) -> String {
+pub(super) fn status_text(status: &RepoStatus) -> String {
     let word = match status.availability {
         Availability::Online => "online".to_owned(),
         Availability::ReadOnly => "read-only".to_owned(),
@@ -52,11 +52,11 @@ pub(super) async fn run(context: &Context, args: SetStatus) -> Result<(), Failur
         }
     }
     let status = repository.status().await?;
-    let facts = Facts {
+    let facts = StatusFacts {
         location: output::location(&args.location),
-        status: said(&status),
+        status: status_text(&status),
     };
-    Output::new(args.facts).facts(&facts, |facts, out| {
+    Output::new(args.output).facts(&facts, |facts, out| {
         writeln!(
             out,
             "{} is {}",

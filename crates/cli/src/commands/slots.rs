@@ -13,25 +13,25 @@ use crate::output::escape::printable;
 use crate::output::{self, Output};
 
 #[derive(Serialize)]
-struct Report {
+struct SlotsFacts {
     location: String,
     dimension: String,
-    /// Absolute indices of what was looked at.
+    /// The absolute indices of the examined elements.
     first: i64,
     end: i64,
     missing: u64,
-    arrays: Vec<Array>,
+    arrays: Vec<ArraySlots>,
 }
 
 #[derive(Serialize)]
-struct Array {
+struct ArraySlots {
     path: String,
     expected: u64,
     written: u64,
     missing: u64,
-    /// The first few that are not there.
+    /// The first few chunks that are not written.
     examples: Vec<Vec<u32>>,
-    /// By slab.
+    /// Counts per slab.
     missing_in: BTreeMap<u32, u64>,
 }
 
@@ -43,7 +43,7 @@ pub(super) async fn run(context: &Context, args: Slots) -> Result<(), Failure> {
     let end = args.end.unwrap_or(window.end());
     let slots = unwritten(&session, &args.group, &args.dimension, Some(first..end)).await?;
     let missing = slots.missing();
-    let arrays = slots.arrays.into_iter().map(|array| Array {
+    let arrays = slots.arrays.into_iter().map(|array| ArraySlots {
         path: array.path.to_string(),
         expected: array.expected,
         written: array.written,
@@ -51,7 +51,7 @@ pub(super) async fn run(context: &Context, args: Slots) -> Result<(), Failure> {
         examples: array.missing.iter().map(|index| index.to_vec()).collect(),
         missing_in: array.missing_in,
     });
-    let report = Report {
+    let report = SlotsFacts {
         location: output::location(&args.location),
         dimension: args.dimension.clone(),
         first,
@@ -59,7 +59,7 @@ pub(super) async fn run(context: &Context, args: Slots) -> Result<(), Failure> {
         missing,
         arrays: arrays.collect(),
     };
-    Output::new(args.facts).facts(&report, text)?;
+    Output::new(args.output).facts(&report, text)?;
     match args.gate && missing > 0 {
         true => Err(Failure::new(
             Exit::Failure,
@@ -72,7 +72,7 @@ pub(super) async fn run(context: &Context, args: Slots) -> Result<(), Failure> {
     }
 }
 
-fn text(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+fn text(report: &SlotsFacts, out: &mut dyn Write) -> io::Result<()> {
     for array in &report.arrays {
         let path = printable(&array.path);
         write!(

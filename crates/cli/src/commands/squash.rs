@@ -1,6 +1,6 @@
 //! `icefield squash`
 
-use super::refs::{self, Edited};
+use super::refs::{self, RefEditFacts};
 use super::{Context, dangling};
 use crate::args::Squash;
 use crate::failure::Failure;
@@ -20,13 +20,13 @@ pub(super) async fn run(context: &Context, args: Squash) -> Result<(), Failure> 
     let (id, outcome) = squashed;
     refs::landed(outcome, "branch", args.name.as_str())?;
     refs::print(
-        &Edited {
+        &RefEditFacts {
             location: output::location(&args.location),
             edit: "created",
             kind: "branch",
             name: args.name.to_string(),
             snapshot_id: Some(id),
         },
-        args.facts,
+        args.output,
     )
 }

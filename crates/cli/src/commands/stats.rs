@@ -12,13 +12,13 @@ use crate::failure::{Exit, Failure, chain};
 use crate::output::escape::printable;
 use crate::output::table::Columns;
 use crate::output::{self, Output};
-use crate::progress::Bar;
+use crate::progress::ChunkProgress;
 
-/// Heights of the bars of a histogram.
+/// The heights of the bars of a histogram.
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 #[derive(Serialize)]
-struct Facts {
+struct StatisticsFacts {
     location: String,
     array: String,
     #[serde(rename = "ref")]
@@ -27,30 +27,30 @@ struct Facts {
     #[serde(skip_serializing_if = "Option::is_none")]
     units: Option<String>,
     #[serde(flatten)]
-    all: Row,
+    all: StatisticsRow,
     #[serde(skip_serializing_if = "Option::is_none")]
-    histogram: Option<Intervals>,
-    /// The dimension that `rows` are of.
+    histogram: Option<HistogramFacts>,
+    /// The dimension of `rows`.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    rows: Vec<Row>,
+    rows: Vec<StatisticsRow>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct StatisticsRow {
     count: u64,
     missing: u64,
-    minimum: Option<Figure>,
-    mean: Option<Figure>,
-    maximum: Option<Figure>,
-    standard_deviation: Option<Figure>,
+    minimum: Option<NumberFact>,
+    mean: Option<NumberFact>,
+    maximum: Option<NumberFact>,
+    standard_deviation: Option<NumberFact>,
 }
 
-/// A number as JSON has it: exact integers; floats that are not finite as texts.
+/// A number in JSON: integers are exact; floats that are not finite are strings.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Figure {
+enum NumberFact {
     Signed(i64),
     Unsigned(u64),
     Real(f64),
@@ -58,7 +58,7 @@ enum Figure {
 }
 
 #[derive(Serialize)]
-struct Intervals {
+struct HistogramFacts {
     low: f64,
     width: f64,
     counts: Vec<u64>,
@@ -66,22 +66,22 @@ struct Intervals {
 
 pub(super) async fn run(context: &Context, args: Stats) -> Result<(), Failure> {
     let (session, _) = context.session(&args.location, &args.at.revision).await?;
-    let bar = Bar::new("");
+    let bar = ChunkProgress::new("");
     let found = statistics(&session, &args.array, args.by.as_deref(), &bar).await;
     bar.clear();
     let found = found.map_err(failure)?;
-    let facts = Facts {
+    let facts = StatisticsFacts {
         location: output::location(&args.location),
         array: args.array.to_string(),
         revision: args.at.revision.to_string(),
         shape: found.shape,
         units: found.units,
-        all: Row::of(&found.all),
-        histogram: found.histogram.map(Intervals::of),
+        all: StatisticsRow::of(&found.all),
+        histogram: found.histogram.map(HistogramFacts::of),
         by: args.by,
-        rows: found.by.iter().map(Row::of).collect(),
+        rows: found.by.iter().map(StatisticsRow::of).collect(),
     };
-    Output::new(args.facts).facts(&facts, |facts, out| {
+    Output::new(args.output).facts(&facts, |facts, out| {
         text(facts, io::stdout().is_terminal(), out)
     })
 }
@@ -94,7 +94,7 @@ fn failure(error: StatisticsError) -> Failure {
     }
 }
 
-fn text(facts: &Facts, on_terminal: bool, out: &mut dyn Write) -> io::Result<()> {
+fn text(facts: &StatisticsFacts, on_terminal: bool, out: &mut dyn Write) -> io::Result<()> {
     if let Some(by) = &facts.by {
         let by = printable(by).to_uppercase();
         let mut columns = Columns::new(&[
@@ -135,10 +135,10 @@ fn text(facts: &Facts, on_terminal: bool, out: &mut dyn Write) -> io::Result<()>
     table.write(out)
 }
 
-impl Row {
+impl StatisticsRow {
     fn of(summary: &Summary) -> Self {
-        let real = |number: Option<f64>| number.map(Figure::real);
-        let number = |number: Option<Number>| number.map(Figure::of);
+        let real = |number: Option<f64>| number.map(NumberFact::real);
+        let number = |number: Option<Number>| number.map(NumberFact::of);
         Self {
             count: summary.count,
             missing: summary.missing,
@@ -168,7 +168,7 @@ impl Row {
     }
 }
 
-impl Figure {
+impl NumberFact {
     fn of(number: Number) -> Self {
         match number {
             Number::Real(number) => Self::real(number),
@@ -190,7 +190,7 @@ impl Figure {
     }
 }
 
-impl std::fmt::Display for Figure {
+impl std::fmt::Display for NumberFact {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Signed(number) => write!(f, "{number}"),
@@ -204,7 +204,7 @@ impl std::fmt::Display for Figure {
     }
 }
 
-impl Intervals {
+impl HistogramFacts {
     fn of(histogram: Histogram) -> Self {
         Self {
             low: histogram.low,
@@ -213,7 +213,7 @@ impl Intervals {
         }
     }
 
-    /// A bar for each interval, as high as its share of the fullest one; a blank where there is nothing.
+    /// Returns a bar per interval, with heights relative to the fullest one; an empty interval is a blank.
     fn line(&self) -> String {
         let fullest = self.counts.iter().copied().max().unwrap_or(1).max(1);
         let bar = |count: &u64| match count {
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn the_fullest_interval_has_the_highest_bar() {
-        let histogram = Intervals {
+        let histogram = HistogramFacts {
             low: 0.0,
             width: 1.0,
             counts: vec![1, 0, 8, 4],
@@ -243,14 +243,14 @@ mod tests {
 
     #[test]
     fn figures_are_exact_where_they_can_be() {
-        let shown = |number| Figure::of(number).to_string();
+        let shown = |number| NumberFact::of(number).to_string();
         assert_eq!(
             shown(Number::Integer(u64::MAX.into())),
             u64::MAX.to_string()
         );
         assert_eq!(shown(Number::Real(271.25)), "271.25");
         assert_eq!(shown(Number::Real(1e-9)), "1e-9");
-        let json = serde_json::to_string(&Figure::real(f64::NEG_INFINITY));
+        let json = serde_json::to_string(&NumberFact::real(f64::NEG_INFINITY));
         assert_eq!(json.expect("a text"), "\"-Infinity\"");
     }
 }

@@ -8,34 +8,34 @@ use futures::TryStreamExt;
 use icefield::{ApplyOutcome, Detector, ForkError, Repository, SnapshotId};
 use serde::Serialize;
 
-use super::diff::Changes;
+use super::diff::ChangeFacts;
 use super::{Context, dangling};
 use crate::args::Status;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Output, count};
 
 #[derive(Serialize)]
-struct Compared {
+struct ComparisonFacts {
     location: String,
     snapshot_id: SnapshotId,
     against: SnapshotId,
     merge_base: SnapshotId,
-    /// Snapshots that only this version has in its history.
+    /// The number of snapshots that only the history of this version has.
     ahead: usize,
-    /// Snapshots that only the other has.
+    /// The number of snapshots that only the history of the other has.
     behind: usize,
     /// `nothing to do`, `clean` or `conflicts`.
     merge: &'static str,
     conflicts: Vec<String>,
-    changes: Option<Changes>,
+    changes: Option<ChangeFacts>,
 }
 
 #[derive(Serialize)]
-struct Fork {
+struct ForkFacts {
     location: String,
     base: SnapshotId,
     bytes: usize,
-    changes: Changes,
+    changes: ChangeFacts,
 }
 
 pub(super) async fn run(context: &Context, args: Status) -> Result<(), Failure> {
@@ -52,7 +52,7 @@ pub(super) async fn run(context: &Context, args: Status) -> Result<(), Failure> 
     );
     let session = repository.write_session_at(against).await?;
     let merged = session.merge(id, &Detector::Strict).await;
-    let mut facts = Compared {
+    let mut facts = ComparisonFacts {
         location: output::location(&args.location),
         snapshot_id: id,
         against,
@@ -66,7 +66,7 @@ pub(super) async fn run(context: &Context, args: Status) -> Result<(), Failure> 
     match merged.map_err(icefield::Error::from)? {
         ApplyOutcome::Applied(diff) => {
             facts.merge = "clean";
-            facts.changes = Some(Changes::of(diff));
+            facts.changes = Some(ChangeFacts::of(diff));
         }
         ApplyOutcome::Conflicts(conflicts) => {
             facts.merge = "conflicts";
@@ -74,7 +74,7 @@ pub(super) async fn run(context: &Context, args: Status) -> Result<(), Failure> 
         }
         _ => {}
     }
-    Output::new(args.facts).facts(&facts, text)
+    Output::new(args.output).facts(&facts, text)
 }
 
 async fn fork(context: &Context, args: &Status, file: &Path) -> Result<(), Failure> {
@@ -94,13 +94,13 @@ async fn fork(context: &Context, args: &Status, file: &Path) -> Result<(), Failu
             false => failure,
         }
     })?;
-    let facts = Fork {
+    let facts = ForkFacts {
         location: output::location(&args.location),
         base: fork.snapshot_id()?,
         bytes: bytes.len(),
-        changes: Changes::of(fork.status().await?),
+        changes: ChangeFacts::of(fork.status().await?),
     };
-    Output::new(args.facts).facts(&facts, |facts, out| {
+    Output::new(args.output).facts(&facts, |facts, out| {
         writeln!(
             out,
             "fork of {} bytes on snapshot {}",
@@ -115,7 +115,7 @@ async fn history(repository: &Repository, tip: SnapshotId) -> Result<HashSet<Sna
     Ok(infos.try_collect().await?)
 }
 
-fn text(facts: &Compared, out: &mut dyn Write) -> io::Result<()> {
+fn text(facts: &ComparisonFacts, out: &mut dyn Write) -> io::Result<()> {
     let snapshots = |number: usize| count(number as u64, "snapshot", "snapshots");
     writeln!(
         out,

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::found::Found;
-use super::refs::{self, Edited, RefFacts, Strays};
+use super::found::FoundRepository;
+use super::refs::{self, RefEditFacts, RefFacts, StrayFiles};
 use super::{Context, dangling};
 use crate::args::{ListRefs, Tag};
 use crate::failure::Failure;
@@ -15,9 +15,9 @@ const KIND: &str = "tag";
 struct Tags {
     location: String,
     tags: Vec<RefFacts>,
-    /// Names that were given and are never given again.
+    /// Names of deleted tags, which stay taken.
     deleted: Vec<String>,
-    /// What is among the refs and is not understood.
+    /// Keys below `refs/` that are not understood.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stray_files: Vec<String>,
 }
@@ -29,7 +29,7 @@ pub(super) async fn run(context: &Context, args: Tag) -> Result<(), Failure> {
             location,
             name,
             at,
-            facts,
+            output,
         } => {
             let (repository, id) = context.open_at(&location, &at.revision).await?;
             let outcome = repository
@@ -38,33 +38,33 @@ pub(super) async fn run(context: &Context, args: Tag) -> Result<(), Failure> {
                 .map_err(|error| dangling(&at.revision, error))?;
             refs::landed(outcome, KIND, name.as_str())?;
             refs::print(
-                &Edited {
+                &RefEditFacts {
                     location: output::location(&location),
                     edit: "created",
                     kind: KIND,
                     name: name.to_string(),
                     snapshot_id: Some(id),
                 },
-                facts,
+                output,
             )
         }
         Tag::Delete {
             location,
             name,
-            facts,
+            output,
         } => {
             let repository = context.open(&location).await?;
             let outcome = repository.delete_tag(&name).await?;
             refs::landed(outcome, KIND, name.as_str())?;
             refs::print(
-                &Edited {
+                &RefEditFacts {
                     location: output::location(&location),
                     edit: "deleted",
                     kind: KIND,
                     name: name.to_string(),
                     snapshot_id: None,
                 },
-                facts,
+                output,
             )
         }
     }
@@ -72,16 +72,16 @@ pub(super) async fn run(context: &Context, args: Tag) -> Result<(), Failure> {
 
 async fn list(context: &Context, args: ListRefs) -> Result<(), Failure> {
     let (tags, deleted, strays) = match context.open_any(&args.location).await? {
-        Found::Today(repository) => {
+        FoundRepository::Today(repository) => {
             let found = repository.refs().await?;
             let deleted = found.deleted_tags.iter().map(ToString::to_string);
-            let (deleted, strays) = (deleted.collect(), Strays::of(&found));
+            let (deleted, strays) = (deleted.collect(), StrayFiles::of(&found));
             (refs::list(found.tags), deleted, strays)
         }
-        // No tag could be deleted.
-        Found::Alpha(repository) => {
+        // The alpha generation had no deletion of tags.
+        FoundRepository::Alpha(repository) => {
             let tips = repository.tips().await?;
-            (refs::list(tips.tags), Vec::new(), Strays::default())
+            (refs::list(tips.tags), Vec::new(), StrayFiles::default())
         }
     };
     let tags = Tags {
@@ -91,6 +91,6 @@ async fn list(context: &Context, args: ListRefs) -> Result<(), Failure> {
         stray_files: strays.names(),
     };
     strays.warn();
-    Output::new(args.facts).facts(&tags, |facts, out| refs::table(&facts.tags, out))?;
+    Output::new(args.output).facts(&tags, |facts, out| refs::table(&facts.tags, out))?;
     refs::check(&tags.tags)
 }

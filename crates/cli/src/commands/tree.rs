@@ -14,7 +14,7 @@ use crate::output::escape::printable;
 use crate::output::{self, Output};
 
 #[derive(Serialize)]
-struct Hierarchy {
+struct TreeFacts {
     location: String,
     snapshot_id: String,
     nodes: Vec<NodeFacts>,
@@ -22,7 +22,7 @@ struct Hierarchy {
 
 pub(super) async fn run(context: &Context, args: Tree) -> Result<(), Failure> {
     let version = context.version(&args.location, &args.at.revision).await?;
-    // Groups that only their children imply have a line, too.
+    // Implied groups have a line, too.
     let mut paths = BTreeSet::from([NodePath::root()]);
     for path in version.paths()? {
         paths.extend(path.ancestors());
@@ -32,15 +32,15 @@ pub(super) async fn run(context: &Context, args: Tree) -> Result<(), Failure> {
     for path in in_tree_order(&paths) {
         nodes.push(NodeFacts::read(&version, &path)?);
     }
-    let hierarchy = Hierarchy {
+    let hierarchy = TreeFacts {
         location: output::location(&args.location),
         snapshot_id: version.id(),
         nodes,
     };
-    Output::new(args.facts).facts(&hierarchy, |hierarchy, out| draw(&hierarchy.nodes, out))
+    Output::new(args.output).facts(&hierarchy, |hierarchy, out| draw(&hierarchy.nodes, out))
 }
 
-/// Parents before children, and all that is below a node before its next sibling.
+/// Sorts nodes depth first: parents before children, and all descendants of a node before its next sibling.
 fn in_tree_order(paths: &BTreeSet<NodePath>) -> Vec<NodePath> {
     let mut ordered: Vec<NodePath> = paths.iter().cloned().collect();
     ordered.sort_by(NodePath::cmp_segments);
@@ -51,7 +51,7 @@ fn in_tree_order(paths: &BTreeSet<NodePath>) -> Vec<NodePath> {
 fn draw(nodes: &[NodeFacts], out: &mut dyn Write) -> io::Result<()> {
     let depths: Vec<usize> = nodes.iter().map(|node| depth(&node.path)).collect();
     let last = last_siblings(&depths);
-    // For each level above a node, whether a line goes on there.
+    // Whether a line continues at each level above a node.
     let mut open: Vec<bool> = Vec::new();
     for (node, (depth, last)) in nodes.iter().zip(depths.iter().zip(last)) {
         if *depth == 0 {
@@ -83,10 +83,10 @@ fn depth(path: &str) -> usize {
         .count()
 }
 
-/// Whether each node is the last child of its parent, from depths in tree order.
+/// Returns whether each node is the last child of its parent, from depths in tree order.
 fn last_siblings(depths: &[usize]) -> Vec<bool> {
     let mut last = vec![true; depths.len()];
-    // The node that was seen last at each depth, going backwards, under the same parent.
+    // Going backwards: the latest node at each depth under the same parent.
     let mut later: BTreeMap<usize, ()> = BTreeMap::new();
     for (position, depth) in depths.iter().enumerate().rev() {
         last[position] = !later.contains_key(depth);

@@ -13,10 +13,10 @@ use crate::args::Unbundle;
 use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
-use crate::progress::Steps;
+use crate::progress::StepProgress;
 
 #[derive(Serialize)]
-struct Facts {
+struct UnbundleFacts {
     file: String,
     destination: String,
     #[serde(flatten)]
@@ -33,27 +33,28 @@ pub(super) async fn run(context: &Context, args: Unbundle) -> Result<(), Failure
         Failure::new(exit, format!("cannot read {file}: {error}"))
     })?;
     if !metadata.is_file() {
-        // It is read twice.
-        let message = format!("{file} is no file: a bundle is checked before it is unpacked");
+        // The command reads the file twice.
+        let message =
+            format!("{file} is not a regular file, which can be checked before it is unpacked");
         return Err(Failure::new(Exit::Usage, message));
     }
     let destination = context.storage(&args.destination).await?;
     no_alpha(&args.destination, &*destination).await?;
-    let bar = Steps::new();
+    let bar = StepProgress::new();
     let unbundled = Unbundling::new()
         .force(args.force)
         .run(|| File::open(&args.file), destination, &bar)
         .await;
     bar.clear();
-    let facts = Facts {
+    let facts = UnbundleFacts {
         file,
         destination: output::location(&args.destination),
         report: unbundled.map_err(failure)?,
     };
-    Output::new(args.facts).facts(&facts, text)
+    Output::new(args.output).facts(&facts, text)
 }
 
-fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
+fn text(facts: &UnbundleFacts, out: &mut dyn Write) -> io::Result<()> {
     let report = &facts.report;
     writeln!(
         out,

@@ -8,18 +8,18 @@ use icefield::{UpgradeOptions, UpgradeReport, UpgradeStep};
 use serde::Serialize;
 
 use super::Context;
-use super::found::Found;
+use super::found::FoundRepository;
 use crate::args::Upgrade;
 use crate::failure::Failure;
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
-use crate::progress::Steps;
+use crate::progress::StepProgress;
 
 #[derive(Serialize)]
-struct Facts {
+struct UpgradeFacts {
     location: String,
     dry_run: bool,
-    /// An upgrade had begun before, or version-1 programs have written after it.
+    /// Whether an earlier upgrade was stopped, or version-1 programs have written since.
     resumed: bool,
     snapshots: u64,
     branches: u64,
@@ -33,7 +33,7 @@ struct Facts {
 pub(super) async fn run(context: &Context, args: Upgrade) -> Result<(), Failure> {
     let storage = context.storage_of_repository(&args.location).await?;
     let builder = context.builder(Arc::clone(&storage));
-    let bar = Steps::new();
+    let bar = StepProgress::new();
     bar.stage("snapshots and files of version 1", None);
     let on_step = |_: UpgradeStep| {
         bar.more(1);
@@ -48,13 +48,13 @@ pub(super) async fn run(context: &Context, args: Upgrade) -> Result<(), Failure>
         false => builder.upgrade(&options).await,
     };
     bar.clear();
-    let report = Found::of(upgraded, storage).await?;
+    let report = FoundRepository::of(upgraded, storage).await?;
     let report = report.of_today(&args.location)?;
-    let facts = Facts::of(output::location(&args.location), args.dry_run, report);
-    Output::new(args.facts).facts(&facts, text)
+    let facts = UpgradeFacts::of(output::location(&args.location), args.dry_run, report);
+    Output::new(args.output).facts(&facts, text)
 }
 
-impl Facts {
+impl UpgradeFacts {
     fn of(location: String, dry_run: bool, report: UpgradeReport) -> Self {
         Self {
             location,
@@ -71,10 +71,10 @@ impl Facts {
     }
 }
 
-fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
+fn text(facts: &UpgradeFacts, out: &mut dyn Write) -> io::Result<()> {
     let said = match (facts.dry_run, facts.resumed) {
         (true, false) => "would be upgraded to spec version 2",
-        (true, true) => "has an object `repo`, and the upgrade would be ended",
+        (true, true) => "has an object `repo`, and the upgrade would be completed",
         (false, _) => "has spec version 2 now",
     };
     writeln!(

@@ -1,4 +1,4 @@
-//! One version of a repository, as the commands see it that look at it, whatever generation it is of.
+//! Reading one revision of a repository of any generation.
 
 use bytes::Bytes;
 use futures::TryStreamExt;
@@ -8,10 +8,10 @@ use icefield::{
     SnapshotId, ZarrKey, ZarrStore,
 };
 
-use super::nodes::{ChunkFacts, Stored};
+use super::chunk_counts::{ChunkCounts, ChunkTotal};
 use crate::failure::{Exit, Failure};
 
-pub(super) enum Version {
+pub(super) enum RevisionReader {
     Today {
         repository: Repository,
         session: Session,
@@ -20,8 +20,8 @@ pub(super) enum Version {
     Alpha(Box<AlphaVersion>),
 }
 
-impl Version {
-    /// The id of the snapshot, as it is printed.
+impl RevisionReader {
+    /// Returns the id of the snapshot as text.
     pub(super) fn id(&self) -> String {
         match self {
             Self::Today { id, .. } => id.to_string(),
@@ -29,7 +29,7 @@ impl Version {
         }
     }
 
-    /// The paths of all nodes, in any order.
+    /// Returns the paths of all nodes, in any order.
     pub(super) fn paths(&self) -> Result<Vec<NodePath>, Failure> {
         Ok(match self {
             Self::Today { session, .. } => {
@@ -53,7 +53,7 @@ impl Version {
         })
     }
 
-    /// The names of what is right below a path, sorted.
+    /// Returns the names of the children of a path, sorted.
     pub(super) fn child_names(&self, path: &NodePath) -> Result<Vec<String>, Failure> {
         Ok(match self {
             Self::Today { session, .. } => session.child_names(path)?,
@@ -71,7 +71,7 @@ impl Version {
         }
     }
 
-    /// The `zarr.json` of a node.
+    /// Returns the `zarr.json` of a node.
     pub(super) fn document(&self, path: &NodePath) -> Result<Option<Bytes>, Failure> {
         Ok(match self {
             Self::Today { session, .. } => session.metadata(path)?,
@@ -82,7 +82,7 @@ impl Version {
     }
 
     /// Counts the chunks of an array; reads all its manifests.
-    pub(super) async fn count_chunks(&self, path: &NodePath) -> Result<ChunkFacts, Failure> {
+    pub(super) async fn count_chunks(&self, path: &NodePath) -> Result<ChunkCounts, Failure> {
         let version = match self {
             Self::Today {
                 repository,
@@ -91,19 +91,19 @@ impl Version {
             } => return count_chunks(repository, session, path).await,
             Self::Alpha(version) => version,
         };
-        let mut facts = ChunkFacts::default();
+        let mut facts = ChunkCounts::default();
         for chunk in version.chunks(path).await? {
             match chunk.payload {
-                Payload::Inline(bytes) => facts.inline.add(Stored::one(bytes.len() as u64)),
-                Payload::Native { length, .. } => facts.native.add(Stored::one(length)),
-                // Containers came later.
+                Payload::Inline(bytes) => facts.inline.add(ChunkTotal::one(bytes.len() as u64)),
+                Payload::Native { length, .. } => facts.native.add(ChunkTotal::one(length)),
+                // The alpha generation had no containers.
                 Payload::Virtual { length, .. } => facts.add_virtual(String::new(), length),
             }
         }
         Ok(facts)
     }
 
-    /// The value of a Zarr key.
+    /// Returns the value of a Zarr key.
     pub(super) async fn get(&self, key: &str) -> Result<Option<Bytes>, Failure> {
         let version = match self {
             Self::Today { session, .. } => {
@@ -128,7 +128,7 @@ impl Version {
                 let problem = format!(
                     "{key:?} is {length} bytes from {offset} of {location}, and foreign files of a repository of the alpha generation are not read"
                 );
-                let hint = "`icefield import LOCATION NEW` makes a repository of version 1 of it, which reads them with --grant";
+                let hint = "`icefield import LOCATION NEW` converts it to a repository of version 1, which reads them with --grant";
                 Err(Failure::new(Exit::Failure, problem).hint(hint))
             }
         }
@@ -144,14 +144,14 @@ pub(super) async fn count_chunks(
     repository: &Repository,
     session: &Session,
     path: &NodePath,
-) -> Result<ChunkFacts, Failure> {
-    let mut facts = ChunkFacts::default();
+) -> Result<ChunkCounts, Failure> {
+    let mut facts = ChunkCounts::default();
     let mut chunks = session.chunks(path)?;
     while let Some(chunk) = chunks.try_next().await? {
         let length = chunk.location.length();
         match &chunk.location {
-            ChunkLocation::Native { .. } => facts.native.add(Stored::one(length)),
-            ChunkLocation::Inline { .. } => facts.inline.add(Stored::one(length)),
+            ChunkLocation::Native { .. } => facts.native.add(ChunkTotal::one(length)),
+            ChunkLocation::Inline { .. } => facts.inline.add(ChunkTotal::one(length)),
             ChunkLocation::Virtual { location, .. } => {
                 let container = repository.container_of(location).unwrap_or_default();
                 facts.add_virtual(container, length);

@@ -9,26 +9,26 @@ use icefield::{Repository, SnapshotId, VirtualAccess};
 use serde::Serialize;
 
 use super::{Context, import};
-use crate::args::{Grow, Moving, Roll, Trim};
+use crate::args::{Grow, Roll, Trim, WindowArgs};
 use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
 use crate::output::{self, Output};
-use crate::progress::Bar;
+use crate::progress::ChunkProgress;
 
 #[derive(Serialize)]
-struct Moved {
+struct WindowChangeFacts {
     location: String,
     branch: String,
     dimension: String,
     /// `committed`, or `already-there`.
     outcome: &'static str,
     snapshot_id: SnapshotId,
-    /// Absolute indices.
-    window: Option<Shown>,
+    /// The window, in absolute indices.
+    window: Option<WindowFacts>,
 }
 
 #[derive(Serialize)]
-struct Shown {
+struct WindowFacts {
     /// The absolute index of element 0 of the arrays.
     origin: i64,
     first: i64,
@@ -36,17 +36,17 @@ struct Shown {
     length: u64,
 }
 
-/// Which way elements come in.
+/// The end of the dimension at which elements are added.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Way {
+pub(super) enum GrowthEnd {
     End,
     Start,
 }
 
-pub(super) async fn grow(context: &Context, way: Way, args: Grow) -> Result<(), Failure> {
+pub(super) async fn grow(context: &Context, way: GrowthEnd, args: Grow) -> Result<(), Failure> {
     let mut change = match way {
-        Way::End => Change::append(args.elements),
-        Way::Start => Change::prepend(args.elements),
+        GrowthEnd::End => Change::append(args.elements),
+        GrowthEnd::Start => Change::prepend(args.elements),
     };
     change.keep = args.keep;
     let change = labelled(change, args.labels);
@@ -57,8 +57,11 @@ pub(super) async fn grow(context: &Context, way: Way, args: Grow) -> Result<(), 
 
 pub(super) async fn trim(context: &Context, args: Trim) -> Result<(), Failure> {
     if args.start == 0 && args.end == 0 && args.keep.is_none() {
-        return Err(Failure::new(Exit::Usage, "nothing says what goes")
-            .hint("--start and --end trim so many elements, --keep says what stays"));
+        return Err(
+            Failure::new(Exit::Usage, "no option says which elements to remove").hint(
+                "--start and --end remove so many elements, --keep gives the length afterwards",
+            ),
+        );
     }
     let mut change = Change::trim(args.start, args.end);
     change.keep = args.keep;
@@ -85,14 +88,14 @@ pub(super) async fn roll(context: &Context, args: Roll) -> Result<(), Failure> {
     print(location, &args.moving, rolled)
 }
 
-/// Appends sources, and takes away at the start as much, or what is more than is kept.
+/// Appends sources, and removes as many elements at the start, or all beyond the length to keep.
 async fn from_sources(context: &Context, args: &Roll) -> Result<Rolled, Failure> {
     let (sources, _) =
-        import::open_sources(context, &args.from, import::Reading::default()).await?;
+        import::open_sources(context, &args.from, import::ReadOptions::default()).await?;
     let access: VirtualAccess = context.access.clone();
     let repository = context.open_with(&args.location, access).await?;
     let rolling = rolling(&repository, &args.moving);
-    let bar = Arc::new(Bar::new("committing"));
+    let bar = Arc::new(ChunkProgress::new("committing"));
     let mut sources = sources.into_iter();
     let first = sources.next().expect("BUG: clap asks for at least one");
     let dimension = &args.moving.dimension;
@@ -100,7 +103,7 @@ async fn from_sources(context: &Context, args: &Roll) -> Result<Rolled, Failure>
         .into_group(args.moving.group.clone())
         .concat(dimension, sources)
         .append(dimension)
-        .progress(Arc::<Bar>::clone(&bar));
+        .progress(Arc::<ChunkProgress>::clone(&bar));
     for _ in 0..TRIES {
         let attempt = match rolling.begin().await? {
             Begun::Open(attempt) => attempt,
@@ -114,12 +117,12 @@ async fn from_sources(context: &Context, args: &Roll) -> Result<Rolled, Failure>
     }
     Err(Failure::new(
         Exit::Conflict,
-        "other commits moved the window first, every time",
+        "other commits moved the window before each attempt",
     )
     .hint("roll again"))
 }
 
-/// How often sources are appended anew when others move the window first.
+/// The number of attempts to append the sources when other commits move the window first.
 const TRIES: usize = 5;
 
 async fn put(attempt: &Attempt, import: &Import, args: &Roll) -> Result<Staged, Failure> {
@@ -144,7 +147,7 @@ fn labelled(change: Change, labels: Vec<f64>) -> Change {
     }
 }
 
-fn rolling(repository: &Repository, args: &Moving) -> Rolling {
+fn rolling(repository: &Repository, args: &WindowArgs) -> Rolling {
     let mut options = Options::default();
     options.mask = args.mask;
     options.drop_coverage = args.drop_coverage;
@@ -163,28 +166,28 @@ fn rolling(repository: &Repository, args: &Moving) -> Rolling {
     rolling
 }
 
-fn print(location: String, args: &Moving, rolled: Rolled) -> Result<(), Failure> {
+fn print(location: String, args: &WindowArgs, rolled: Rolled) -> Result<(), Failure> {
     let (outcome, snapshot_id, window) = match rolled {
         Rolled::Committed { snapshot, window } => ("committed", snapshot, Some(window)),
         Rolled::AlreadyThere { snapshot } => ("already-there", snapshot, None),
     };
-    let facts = Moved {
+    let facts = WindowChangeFacts {
         location,
         branch: args.branch.to_string(),
         dimension: args.dimension.clone(),
         outcome,
         snapshot_id,
-        window: window.map(|window| Shown {
+        window: window.map(|window| WindowFacts {
             origin: window.origin(),
             first: window.first(),
             end: window.end(),
             length: window.length(),
         }),
     };
-    Output::new(args.facts).facts(&facts, text)
+    Output::new(args.output).facts(&facts, text)
 }
 
-fn text(facts: &Moved, out: &mut dyn Write) -> io::Result<()> {
+fn text(facts: &WindowChangeFacts, out: &mut dyn Write) -> io::Result<()> {
     let (id, branch) = (facts.snapshot_id, printable(&facts.branch));
     match &facts.window {
         None => writeln!(out, "nothing to do: {id} on {branch} has this key"),

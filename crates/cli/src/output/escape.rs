@@ -1,9 +1,9 @@
-//! Text that others wrote, made safe for a terminal: names, messages and locations come from whoever wrote the
-//! repository, and must not move the cursor, set the title or reverse a line.
+//! Text of a repository, made safe for a terminal: names, messages and locations come from other writers, and must not move
+//! the cursor, set the title or reverse a line.
 
 use std::borrow::Cow;
 
-/// Returns the text with every character escaped that a terminal would act on instead of showing it.
+/// Returns the text with every character escaped that a terminal would interpret instead of showing it.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
@@ -19,7 +19,7 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Returns the first line of a message, with a mark if there are more.
+/// Returns the first line of a message, with a mark if more lines follow.
 pub(crate) fn first_line(message: &str) -> String {
     let mut lines = message.lines();
     let first = printable(lines.next().unwrap_or_default()).into_owned();
@@ -29,7 +29,8 @@ pub(crate) fn first_line(message: &str) -> String {
     }
 }
 
-/// Control characters, line and paragraph separators, and those that change the direction of text or do not show.
+/// Returns whether a character is a control character, a line or paragraph separator, invisible, or changes the direction of
+/// text.
 fn is_unsafe(char: char) -> bool {
     char.is_control()
         || matches!(char,

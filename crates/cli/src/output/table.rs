@@ -11,7 +11,7 @@ use super::escape::printable;
 pub(crate) struct Columns(Table);
 
 impl Columns {
-    /// Begins a table. A heading that begins with `>` makes a column of numbers, set to the right.
+    /// Begins a table. A heading that begins with `>` makes a right-aligned column of numbers.
     pub(crate) fn new(headings: &[&str]) -> Self {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
@@ -38,7 +38,7 @@ impl Columns {
         Self(table)
     }
 
-    /// Adds a row; what others wrote in it is escaped.
+    /// Adds a row, with its cells escaped.
     pub(crate) fn row<T: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = T>) {
         let cells: Vec<String> = cells
             .into_iter()
@@ -47,7 +47,7 @@ impl Columns {
         self.0.add_row(cells);
     }
 
-    /// Prints it, if it has rows.
+    /// Prints the table, if it has rows.
     pub(crate) fn write(mut self, out: &mut dyn Write) -> io::Result<()> {
         if self.0.is_empty() {
             return Ok(());

@@ -111,7 +111,10 @@ fn options_of_other_imports_are_refused() {
         &["--append", "t"],
     ] {
         let error = world.fails(2, &[&["import", "old", "new"][..], option].concat());
-        assert!(error.contains("its whole history is imported"), "{error}");
+        assert!(
+            error.contains("the import takes its whole history"),
+            "{error}"
+        );
     }
     assert!(!world.path("new").exists());
 }

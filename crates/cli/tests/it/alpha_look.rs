@@ -109,7 +109,7 @@ fn every_layout_has_its_history() {
         }
         world.facts(&["import", "old", "new"]);
         assert_eq!(world.history("new").len(), commits, "{name}");
-        // What is shown of the old one is what an import makes of it.
+        // The commands show the old repository as an import converts it.
         let names = |repository: &str| world.facts(&["ls", "-l", repository])["nodes"].clone();
         // An import may put bytes elsewhere; how many there are of each array stays.
         let sums = |chunks: &Value, what: &str| -> u64 {
@@ -155,7 +155,7 @@ fn cat() {
     let error = world.fails(1, &["cat", "old", "g-x/half/c/2"]);
     let expected = "\
 error: \"g-x/half/c/2\" is 800 bytes from 1234567 of s3://bucket/dir/file.nc, and foreign files of a repository of the alpha generation are not read
-hint: `icefield import LOCATION NEW` makes a repository of version 1 of it, which reads them with --grant
+hint: `icefield import LOCATION NEW` converts it to a repository of version 1, which reads them with --grant
 ";
     assert_eq!(error, expected);
 }
@@ -195,8 +195,8 @@ fn versions_are_said_as_everywhere() {
     assert_eq!(shown(&format!("{FIRST}~1")), INITIAL);
     assert_eq!(shown("main@2024-09-18T12:00:22Z"), FIRST);
     for (at, code, problem) in [
-        ("nosuch", 4, "branch nosuch does not exist\nhint: `icefield branch list` and `icefield tag list` show what there is".to_owned()),
-        ("tag:main", 4, "tag main does not exist\nhint: `icefield branch list` and `icefield tag list` show what there is".to_owned()),
+        ("nosuch", 4, "branch nosuch does not exist\nhint: `icefield branch list` and `icefield tag list` show the existing ones".to_owned()),
+        ("tag:main", 4, "tag main does not exist\nhint: `icefield branch list` and `icefield tag list` show the existing ones".to_owned()),
         ("main~3", 4, format!("snapshot {MAIN} has only 2 ancestors")),
         (
             "main@2020-01-01T00:00:00Z",
@@ -227,7 +227,7 @@ fn paths_and_keys_that_are_not_there_are_named() {
     ] {
         let error = world.fails(4, &["cat", "old", key]);
         let expected = format!(
-            "error: there is no key {key:?} in snapshot {MAIN}\nhint: keys are as tos/zarr.json and tos/c/0/0; a chunk that was never written has none\n"
+            "error: there is no key {key:?} in snapshot {MAIN}\nhint: keys look like tos/zarr.json and tos/c/0/0; a chunk that was never written has no key\n"
         );
         assert_eq!(error, expected);
     }
@@ -258,7 +258,7 @@ fn damage_is_named() {
     std::fs::remove_file(world.path(&format!("old/s/{FIRST}.msgpack"))).unwrap();
     let run = world.run(&["log", "old"]);
     assert_eq!(run.code, 5);
-    // What can be read comes first.
+    // The readable part comes first.
     let expected = format!("{MAIN}  2024-09-18T12:00:35.123456Z  (main) second commit\n");
     assert_eq!(run.stdout, expected);
     let expected = format!(
@@ -293,8 +293,8 @@ fn it_is_not_written_and_the_message_says_what_makes_a_new_one() {
     world.file("text.cdl", "netcdf a { dimensions: x = 1 ; }");
     let before = world.files("old");
     let expected = "\
-error: old is a repository of the alpha generation of the format (September 2024), which is read-only: ls, tree, cat, log, branch list and tag list look at it
-hint: `icefield import old NEW` makes a repository of version 1 of it
+error: old is a repository of the alpha generation of the format (September 2024), which is read-only: ls, tree, cat, log, branch list and tag list read it
+hint: `icefield import old NEW` converts it to a repository of version 1
 ";
     for command in [
         &["init", "old"][..],
@@ -336,7 +336,7 @@ hint: `icefield import old NEW` makes a repository of version 1 of it
     }
     let text = world.ok(&["doctor", "old"]);
     assert!(
-        text.contains("there is one of the alpha generation, which is read-only"),
+        text.contains("a repository of the alpha generation, which is read-only"),
         "{text}"
     );
 }
@@ -389,7 +389,7 @@ fn refs_are_found_as_that_generation_found_them() {
     // A bare word was a tag first.
     for (name, bytes) in files(&world.path("old/r/branch:dev")) {
         world.file(&format!("old/r/branch:v1/{name}"), &bytes);
-        // Somebody wrote it by hand, and encoded nothing.
+        // The file was written by hand, without encoding.
         world.file(&format!("old/r/branch:é/{name}"), &bytes);
     }
     let id = |word: &str| world.facts(&["ls", "old", "--ref", word])["snapshot_id"].clone();

@@ -68,7 +68,7 @@ fn a_source_without_elements_changes_nothing_and_is_no_failure() {
     assert_eq!(world.history("r"), before);
 }
 
-/// What is wrong with a tree, and what must be said about it.
+/// A faulty tree, and the message that names the fault.
 type Case = (fn(&World), &'static str);
 
 #[test]
@@ -160,17 +160,14 @@ fn what_sources_do_not_have_in_common_is_told() {
     let all = [&attributes[..], &["--missing", "fill"]].concat();
     let planned = world.ok(&[&all[..], &["--dry-run"]].concat());
     for line in [
-        "numbers stored otherwise in /x",
+        "encoding changed in /x",
         "filled /z, which is not in the repository",
         "kept the attribute note of /x; ",
     ] {
         assert!(planned.contains(line), "{line} is not in: {planned}");
     }
     let said = world.ok(&all);
-    assert!(
-        said.contains("stored otherwise the numbers of /x"),
-        "{said}"
-    );
+    assert!(said.contains("changed the encoding of /x"), "{said}");
     for wrong in [
         &["--repack", "-1"][..],
         &["--repack", "nan"],

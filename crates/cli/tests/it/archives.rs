@@ -387,7 +387,7 @@ fn unsupported_nodes_block_an_import_until_they_are_left_out() {
         "{plan}"
     );
 
-    // What is left out by name is no omission; nor is what was not asked for.
+    // Nodes that were left out by name, or not selected, are no omissions.
     let dropped = ["--drop", "g/outside,g/pair,g/v", "--group", "dropped"];
     assert_eq!(paths(&world.facts(&import(&dropped))), [""; 0]);
     let selected = ["--variables", "fine", "--group", "selected"];

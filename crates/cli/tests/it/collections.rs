@@ -136,7 +136,7 @@ fn what_matches_nothing_and_what_is_named_twice_is_an_error() {
     for part in ["data/2000/air_01.nc", "twice", "data/2000/*"] {
         assert!(said.contains(part), "{said}");
     }
-    // What is no pattern is a name.
+    // A text without a pattern is a name.
     let said = world.fails(4, &["import", "data/a[.nc", "r"]);
     assert!(said.contains("does not exist"), "{said}");
 }
@@ -291,7 +291,7 @@ fn an_import_that_was_interrupted_goes_on_or_is_abandoned() {
     assert!(
         world
             .ok(&["import", "--abandon", "r"])
-            .contains("no import broke off")
+            .contains("there is no interrupted import")
     );
 
     let before = chunks();
@@ -335,7 +335,7 @@ fn a_nightly_import_is_one_command() {
     world.file("data/2000/air_04.nc", times(40.0));
     let said = world.ok(&nightly);
     assert!(
-        said.contains("left out 3 sources that are there already"),
+        said.contains("skipped 3 sources that the repository has already"),
         "{said}"
     );
     assert_eq!(world.history("r").len(), before.len() + 1);

@@ -1,4 +1,4 @@
-//! What every command prints, as text and as JSON.
+//! The output of every command, as text and as JSON.
 
 mod config;
 mod copies;

@@ -114,7 +114,7 @@ fn a_history_is_shown_as_far_as_it_can_be_read(spec: &str) {
             .fails(5, &["ls", "r", "--ref", &ids[1]])
             .contains(&ids[1])
     );
-    // What does not need the damaged snapshot works.
+    // Commands that do not need the damaged snapshot work.
     world.ok(&["ls", "-l", "r"]);
     world.ok(&["branch", "list", "r"]);
 }
@@ -216,7 +216,7 @@ fn a_ref_to_a_missing_snapshot_is_damage_in_every_command(spec: &str) {
         let error = world.fails(5, args);
         assert!(error.contains(gone), "{args:?}: {error}");
     }
-    // Whoever names it by its id names something that is not there.
+    // Naming the snapshot by its id names an object that does not exist.
     for name in [
         gone.clone(),
         gone.to_lowercase(),
@@ -289,12 +289,12 @@ fn what_to_do_depends_on_what_is_damaged(spec: &str) {
     world.ok(&["branch", "create", "r", "bad"]);
     let (path, whole) = damaged("r/refs/branch.bad/ref.json", "{}");
     let said = hint(&world, &["log", "r", "--ref", "bad"]);
-    assert!(said.contains("the other refs"), "{said}");
+    assert!(said.contains("other refs are not affected"), "{said}");
     assert!(world.run(&["branch", "list", "r"]).stdout.contains("main"));
     world.ok(&["tag", "list", "r"]);
     fs::write(path, whole).unwrap();
     damaged("r/refs/branch.main/ref.json", "{}");
-    assert!(hint(&world, &["log", "r"]).contains("`branch reset` replaces it"));
+    assert!(hint(&world, &["log", "r"]).contains("`branch reset` replaces the damaged one"));
     world.ok(&["tag", "list", "r"]);
     world.ok(&["log", "r", "--ref", "bad"]);
     world.ok(&["branch", "reset", "r", "main", "--ref", &ids[0]]);

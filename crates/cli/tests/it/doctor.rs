@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::world::{Run, World, facts};
 
-/// What doctor says of a place.
+/// The report of `doctor` on a location.
 struct Diagnosis {
     facts: Value,
     text: Run,
@@ -25,7 +25,7 @@ fn examine(args: &[&str], prepare: impl Fn(&mut Command)) -> Diagnosis {
 fn examine_in(world: &World, args: &[&str], prepare: impl Fn(&mut Command)) -> Diagnosis {
     let run = |more: &[&str]| {
         let mut command = world.command(&[&["doctor"], args, more].concat());
-        // Nobody's keys but those of the test.
+        // No other keys than those of the test.
         for name in ["AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL"] {
             command.env_remove(name);
         }
@@ -61,7 +61,7 @@ impl Diagnosis {
             .collect()
     }
 
-    /// What is said about a check, which the text says as well.
+    /// Returns the message of a check, which the text output has, too.
     #[track_caller]
     fn said(&self, verdict: &str) -> String {
         let at = self.verdicts().iter().position(|it| it == verdict);
@@ -72,7 +72,7 @@ impl Diagnosis {
             Some((_, "note")) => "note",
             _ => "BAD ",
         };
-        // What follows may name an object, which has a new name each time, or tell how long a request took.
+        // The rest may name an object, which has a new name each time, or the duration of a request.
         let beginning = said.split("icefield/doctor/").next().expect("a beginning");
         let beginning: String = beginning.chars().take(60).collect();
         let shown = self.text.stdout.lines();

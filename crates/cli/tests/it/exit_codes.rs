@@ -46,7 +46,7 @@ fn every_code_means_what_the_help_says() {
         (2, &["ls", "r", "--fsync", "sometimes"]),
         (2, &["import", "one", "r", "--branch", "a/b"]),
         (2, &["import", "one", "r", "--group", "a/../b"]),
-        // Somebody was first, or the name is taken.
+        // Another writer was first, or the name is taken.
         (3, &["init", "r"]),
         (3, &["init", "one"]),
         (3, &["import", "one", "r"]),
@@ -117,7 +117,7 @@ fn what_to_do_next_is_said() {
             &["ls", "r", "--ref", "main@2015-01-16"],
             "main@2015-03-01T00:00:00Z",
         ),
-        (&["cat", "r", "x/c/9/9"], "keys are as"),
+        (&["cat", "r", "x/c/9/9"], "keys look like"),
         (
             &["import", "one", "r", "--branch", "nobody"],
             "icefield branch list",

@@ -1,4 +1,4 @@
-//! What a reader grants, and what a repository's configuration may say of it: each rule of decision 11, on the command line.
+//! Grants of a reader, and the settings that a repository's configuration may have: each rule of decision 11, on the command line.
 
 use std::net::TcpListener;
 
@@ -128,7 +128,7 @@ fn a_container_and_a_grant_must_cover_a_location() {
     let place = prefix.trim_end_matches('/');
     refused(&world, &[&place[..place.len() - 1]], "was not granted");
     refused(&world, &[&format!("{prefix}x/y")], "was not granted");
-    // What climbs out of the container is not in it.
+    // A path that leaves the container is not in it.
     let out = referring(Some((&prefix, local())), &format!("{prefix}../data2/x"));
     refused(&out, &["file:///"], "no container");
     for odd in ["https://me:you@host/", "https://0x7f.1/", "s3://b/a%2Fb"] {

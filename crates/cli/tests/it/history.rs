@@ -220,7 +220,7 @@ fn the_last_commit_gets_another_message() {
         world.facts(&["diff", "r", &before[0], "main"])["updated_chunks"],
         serde_json::json!([])
     );
-    // What is not named stays.
+    // Items that are not named stay.
     let said = world.ok(&["amend", "r", "--metadata", "by=you"]);
     assert!(
         said.starts_with(&format!("amended {}: ", after[0])),
@@ -232,7 +232,7 @@ fn the_last_commit_gets_another_message() {
     assert_eq!(newest["metadata"]["by"], "you");
     let said = world.ok(&["ops-log", "r"]);
     assert!(
-        said.contains(&format!(" in the place of {}", after[0])),
+        said.contains(&format!("replaced {} with ", after[0])),
         "{said}"
     );
 }

@@ -71,7 +71,8 @@ fn what_is_left_out_is_told() {
     world.ok(&["init", "r"]);
     let text = world.ok(&["import", "tree", "r"]);
     assert!(
-        text.contains("left out 3 files and directories of no node") && text.contains("README.md"),
+        text.contains("left out 3 files and directories that belong to no node")
+            && text.contains("README.md"),
         "{text}"
     );
     let facts = world.facts(&["import", "tree", "r", "--group", "again"]);

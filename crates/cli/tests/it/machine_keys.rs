@@ -70,7 +70,10 @@ fn what_is_set_up_and_fails_is_said() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success());
     assert!(said.contains("credentials"), "{said}");
-    assert!(s3.requests().is_empty(), "nobody is asked without a key");
+    assert!(
+        s3.requests().is_empty(),
+        "a command without a key sends no request"
+    );
 }
 
 fn server() -> S3Server {

@@ -1,4 +1,4 @@
-//! What exports to NCZarr and to plain Zarr format 2 keep, and what they refuse.
+//! The contents that exports to NCZarr and to plain Zarr format 2 keep and refuse.
 
 use std::fs;
 
@@ -77,7 +77,7 @@ fn a_value_that_masks_and_one_that_fills_are_kept_apart_where_format_2_has_one_f
     world.ok(&["export", &filled, "filled-2", "--format", "zarr2"]);
     assert_eq!(document_of(&world, "filled-2/v/.zarray")["fill_value"], 0);
 
-    // No element can be it: it masks nothing, and is somebody's attribute.
+    // No element can have the value: it masks nothing, and is an ordinary attribute.
     let mut other = bare.clone();
     other["attributes"] = json!({ "_FillValue": -1 });
     let other = imported(&world, "other", &other, &[]);

@@ -73,7 +73,7 @@ fn hours(world: &World, repository: &str) -> (Vec<i8>, Vec<f64>) {
     )
 }
 
-/// What a window from one hour to another shows.
+/// Returns the contents of a window from one hour to another.
 fn shown(from: i8, to: i8) -> (Vec<i8>, Vec<f64>) {
     ((from..to).collect(), (from..to).map(f64::from).collect())
 }

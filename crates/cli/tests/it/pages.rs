@@ -10,7 +10,7 @@ fn listed(world: &World) -> BTreeSet<String> {
     let help = world.ok(&["help"]);
     let commands = help.split("Commands:\n").nth(1).unwrap();
     let lines = commands.lines().take_while(|line| !line.is_empty());
-    // What a command does may take more than one line.
+    // The description of a command may take more than one line.
     let named = lines.filter_map(|line| line.strip_prefix("  "));
     let named = named.filter(|line| !line.starts_with(' '));
     let words = named.filter_map(|line| line.split_whitespace().next());

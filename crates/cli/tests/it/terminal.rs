@@ -1,4 +1,4 @@
-//! Output: escaped for terminals, and no failure when nobody reads it.
+//! Output: escaped for terminals, and no failure on a closed pipe.
 
 use std::process::Stdio;
 
@@ -88,7 +88,7 @@ fn no_progress_bar_without_a_terminal() {
 }
 
 /// A standard error that takes nothing: the reader of a pipe has gone.
-fn nobody() -> Stdio {
+fn closed_pipe() -> Stdio {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     writer.into()
@@ -109,7 +109,7 @@ fn a_failure_that_nobody_can_be_told_keeps_its_exit_code() {
             command.stdout(Stdio::null()).stderr(stderr);
             command.status().unwrap().code()
         };
-        assert_eq!(status(nobody()), Some(*code), "{args:?}");
+        assert_eq!(status(closed_pipe()), Some(*code), "{args:?}");
         if let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") {
             assert_eq!(status(full.into()), Some(*code), "{args:?} to a full disk");
         }
@@ -118,7 +118,7 @@ fn a_failure_that_nobody_can_be_told_keeps_its_exit_code() {
         .command(&["log", "r"])
         .env("ICEFIELD_LOG", "=[")
         .stdout(Stdio::null())
-        .stderr(nobody())
+        .stderr(closed_pipe())
         .status();
     assert_eq!(status.unwrap().code(), Some(0));
 }

@@ -19,7 +19,7 @@ fn what_is_read_reads_the_same() {
         let at = |place: &str| world.ok(&[&args[..1], &[place], &args[1..]].concat());
         assert_eq!(at(&url), at("r"), "{args:?}");
     }
-    // Nobody says which refs there are, so none is shown beside a commit.
+    // A web server lists no refs, so none is shown beside a commit.
     let log = world.ok(&["log", "r"]).replace("(main) ", "");
     assert_eq!(world.ok(&["log", &url]), log.replace("(tag:v1) ", ""));
     for key in ["x/zarr.json", "x/c/0/0", "below/y/c/0"] {

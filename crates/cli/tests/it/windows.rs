@@ -131,7 +131,11 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
             &["append", "r", "2", "-d", "level"][..],
             "no array at or below / has a dimension named \"level\"",
         ),
-        (2, &["trim", "r", "-d", "time"], "nothing says what goes"),
+        (
+            2,
+            &["trim", "r", "-d", "time"],
+            "no option says which elements to remove",
+        ),
         (2, &["roll", "r", "-d", "time"], "required"),
         (
             2,
@@ -171,7 +175,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
     }
 }
 
-/// What lies behind the end of a coordinate, in its last chunk, says nothing of where it ends.
+/// Values behind the end of a coordinate, in its last chunk, do not affect its end.
 #[test]
 fn an_import_that_overlaps_a_window_is_refused() {
     let world = world();

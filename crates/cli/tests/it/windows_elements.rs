@@ -114,7 +114,7 @@ fn a_window_keeps_so_much_time() {
     assert_eq!(column(&world), [0, 13, 14, 15]);
     world.ok(&["append", "r", "2", "-d", "time", "--keep", "0.15 days"]);
     assert_eq!(labels(&world).1, [4.0, 5.0, 6.0, 7.0]);
-    // What is small is cut anywhere.
+    // Small arrays can be cut anywhere.
     let world = crate::windows::world();
     world.ok(&["trim", "r", "-d", "time", "--keep", "180 min"]);
     assert_eq!(hours(&world).1, [3.0, 4.0, 5.0]);

@@ -1,4 +1,4 @@
-//! What is said of a window in words, and what is wrong with one: messages name the object, the rule, and what to do.
+//! Attributes that describe a window, and its faults: messages name the object, the rule, and the next step.
 
 use serde_json::{Value, json};
 

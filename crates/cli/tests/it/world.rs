@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_icefield");
 
-/// What a run of the program left.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: i32,
@@ -65,7 +65,7 @@ impl World {
             .current_dir(self.0.path())
             .stdin(Stdio::null())
             .env_remove("ICEFIELD_LOG")
-            // Nobody's own keys, and no machine is asked for any.
+            // No keys of the user, and no request to the machine for any.
             .env("AWS_CONFIG_FILE", self.path("no config"))
             .env("AWS_SHARED_CREDENTIALS_FILE", self.path("no keys"))
             .env("AWS_EC2_METADATA_DISABLED", "true")

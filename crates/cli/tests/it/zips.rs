@@ -312,7 +312,7 @@ fn bad_zip_files_are_refused_by_name() {
         world.file(&path, bytes);
         for options in [&[][..], &["--virtual"]] {
             if name == "checksum" && !options.is_empty() {
-                // What is referred to is not read.
+                // The referenced bytes are not read.
                 continue;
             }
             let args = [&["import", &path, "r", "--group", "bad"], options].concat();

@@ -1,15 +1,24 @@
-//! What a repair says, and how it ends.
+//! The report of a repair as text, and its exit code.
 
 use std::io::{self, Write};
 
 use icefield::maintenance::{
     BranchRepair, LogOutcome, RepairOutcome, RepairReport, RepoRepair, RestoredBranch,
 };
+use serde::Serialize;
 
-use super::{Repaired, check_text};
+use super::findings::check_text;
 use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
 use crate::output::{self, count};
+
+#[derive(Serialize)]
+pub(super) struct RepairFacts {
+    pub(super) location: String,
+    pub(super) dry_run: bool,
+    #[serde(flatten)]
+    pub(super) report: RepairReport,
+}
 
 pub(super) fn repair_verdict(report: &RepairReport) -> Result<(), Failure> {
     let restored = report.restored.iter().map(|it| (&it.branch, &it.outcome));
@@ -45,13 +54,13 @@ pub(super) fn repair_verdict(report: &RepairReport) -> Result<(), Failure> {
                 );
                 let failure = Failure::new(Exit::Unknown, message);
                 return Err(
-                    failure.hint("run `icefield fsck` again: it tells where the branch stands")
+                    failure.hint("run `icefield fsck` again: it shows where the branch points")
                 );
             }
             RepairOutcome::BranchMoved => {
                 let message = format!("branch {branch} was moved since it was checked");
                 let failure = Failure::new(Exit::Conflict, message);
-                worst = Err(failure.hint("run it again: the branch is untouched by this one"));
+                worst = Err(failure.hint("run the command again: it has not touched the branch"));
             }
             RepairOutcome::Failed { reason } if worst.is_ok() => {
                 let message = format!("branch {branch} could not be repaired: {reason}");
@@ -109,12 +118,12 @@ pub(super) fn repair_verdict(report: &RepairReport) -> Result<(), Failure> {
             Exit::Damage,
             format!("{left} could not be repaired, or only by a commit that was not made"),
         );
-        worst = Err(failure.hint("what is above says what to do"));
+        worst = Err(failure.hint("the report above says what to do"));
     }
     worst
 }
 
-pub(super) fn repair_text(facts: &Repaired, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn repair_text(facts: &RepairFacts, out: &mut dyn Write) -> io::Result<()> {
     check_text(&facts.report.check, out)?;
     if let Some(repo) = &facts.report.repo {
         repo_text(repo, out)?;
@@ -148,7 +157,7 @@ pub(super) fn repair_text(facts: &Repaired, out: &mut dyn Write) -> io::Result<(
             LogOutcome::Done => writeln!(out, "wrote the transaction log of {of} anew")?,
             LogOutcome::Changed => writeln!(
                 out,
-                "the transaction log of {of} was left alone: somebody wrote it since it was checked"
+                "the transaction log of {of} was left alone: another program wrote it since it was checked"
             )?,
             LogOutcome::Unknown { reason } | LogOutcome::Failed { reason } => writeln!(
                 out,
@@ -248,11 +257,11 @@ fn repo_text(repo: &RepoRepair, out: &mut dyn Write) -> io::Result<()> {
     match &repo.outcome {
         LogOutcome::Planned => writeln!(
             out,
-            "`repo` would be put back from {from}, as it was at {as_of}: no branch shows what was done after that"
+            "`repo` would be restored from {from}, as of {as_of}: no branch has later changes"
         )?,
         LogOutcome::Done => writeln!(
             out,
-            "put `repo` back from {from}, as it was at {as_of}: no branch shows what was done after that"
+            "restored `repo` from {from}, as of {as_of}: no branch has later changes"
         )?,
         LogOutcome::Changed => writeln!(
             out,
@@ -263,14 +272,14 @@ fn repo_text(repo: &RepoRepair, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     match &repo.kept_aside {
-        Some(key) => writeln!(out, "  what was there is kept as {key}"),
+        Some(key) => writeln!(out, "  the damaged object is kept as {key}"),
         None => Ok(()),
     }
 }
 
 fn why(outcome: &RepairOutcome) -> String {
     match outcome {
-        RepairOutcome::BranchMoved => "somebody moved it since it was checked".to_owned(),
+        RepairOutcome::BranchMoved => "another program moved it since it was checked".to_owned(),
         RepairOutcome::Unknown { reason, .. } | RepairOutcome::Failed { reason } => {
             printable(reason).into_owned()
         }

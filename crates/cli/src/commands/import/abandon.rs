@@ -1,4 +1,4 @@
-//! `icefield import --abandon`: the end of imports that broke off.
+//! `icefield import --abandon`: discards interrupted imports.
 
 use std::io::{self, Write};
 
@@ -13,19 +13,19 @@ use crate::output::escape::printable;
 use crate::output::{self, Output, count};
 
 #[derive(Serialize)]
-struct Facts {
+struct AbandonFacts {
     location: String,
-    abandoned: Vec<Abandoned>,
+    abandoned: Vec<AbandonedImport>,
 }
 
 #[derive(Serialize)]
-struct Abandoned {
+struct AbandonedImport {
     about: String,
     branch: String,
     objects: u64,
 }
 
-/// Returns what an import is called by which it goes on: its sources as they were named, and where they go.
+/// Returns the name under which an interrupted import is continued: its sources as given, and their destination.
 pub(super) fn name(args: &Import) -> String {
     let mut names = args.sources.clone();
     if let Some(list) = &args.files_from {
@@ -45,25 +45,28 @@ pub(super) async fn run(context: &Context, args: &Import, mut out: Output) -> Re
     let is_one = !args.sources.is_empty() || args.files_from.is_some();
     let name = is_one.then(|| args.collected.name(&name(args)));
     let abandoned = abandon_imports(&repository, name.as_deref()).await?;
-    let abandoned = abandoned.into_iter().map(|it| Abandoned {
+    let abandoned = abandoned.into_iter().map(|it| AbandonedImport {
         about: it.about,
         branch: it.branch,
         objects: it.objects,
     });
-    let facts = Facts {
+    let facts = AbandonFacts {
         location: output::location(&args.location),
         abandoned: abandoned.collect(),
     };
     out.facts(&facts, text)
 }
 
-fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
+fn text(facts: &AbandonFacts, out: &mut dyn Write) -> io::Result<()> {
     if facts.abandoned.is_empty() {
-        return writeln!(out, "no import broke off");
+        return writeln!(out, "there is no interrupted import");
     }
     for it in &facts.abandoned {
         let objects = count(it.objects, "object", "objects");
         writeln!(out, "abandoned {}: {objects} removed", printable(&it.about))?;
     }
-    writeln!(out, "what they had stored is garbage for `icefield gc`")
+    writeln!(
+        out,
+        "the chunks that they stored are garbage for `icefield gc`"
+    )
 }

@@ -1,4 +1,4 @@
-//! What sources do not have in common, and what is made of it.
+//! Differences between the sources of an import, and their treatment.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -9,19 +9,19 @@ use serde::Serialize;
 use crate::output::count;
 use crate::output::escape::printable;
 
-/// Names that are told of one array.
+/// The number of names that are printed per array.
 const NAMES: usize = 3;
 
-/// An array that a source lacks.
+/// An array that a source does not have.
 #[derive(Serialize)]
-pub(super) struct Lacking {
+pub(super) struct MissingArray {
     path: String,
     source: String,
-    /// Whether its elements read as missing there; else it does not have the dimension.
+    /// Whether missing elements were filled; otherwise the array does not have the dimension.
     filled: bool,
 }
 
-impl Lacking {
+impl MissingArray {
     pub(super) fn new(one: &ingest::Lacking) -> Self {
         Self {
             path: one.path.to_string(),
@@ -31,17 +31,17 @@ impl Lacking {
     }
 }
 
-/// An attribute that a source has otherwise.
+/// An attribute with another value in a source.
 #[derive(Serialize)]
-pub(super) struct Attribute {
+pub(super) struct AttributeFacts {
     path: String,
     name: String,
     source: String,
-    /// Whether the first value is kept; else the attribute is left out.
+    /// Whether the first value is kept; otherwise the attribute is left out.
     kept: bool,
 }
 
-impl Attribute {
+impl AttributeFacts {
     pub(super) fn new(one: &DifferingAttribute) -> Self {
         Self {
             path: one.path.to_string(),
@@ -52,14 +52,14 @@ impl Attribute {
     }
 }
 
-/// An array of which numbers were rounded.
+/// An array with rounded numbers.
 #[derive(Serialize)]
-pub(super) struct Rounded {
+pub(super) struct RoundedArray {
     path: String,
     largest_error: f64,
 }
 
-impl Rounded {
+impl RoundedArray {
     pub(super) fn new(one: &ingest::Rounded) -> Self {
         Self {
             path: one.path.to_string(),
@@ -68,7 +68,7 @@ impl Rounded {
     }
 }
 
-pub(super) fn rounded(arrays: &[Rounded], out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn rounded(arrays: &[RoundedArray], out: &mut dyn Write) -> io::Result<()> {
     for one in arrays {
         let (path, error) = (printable(&one.path), one.largest_error);
         writeln!(out, "rounded numbers of {path}, by {error:e} at most")?;
@@ -77,8 +77,8 @@ pub(super) fn rounded(arrays: &[Rounded], out: &mut dyn Write) -> io::Result<()>
 }
 
 pub(super) fn print(
-    lacking: &[Lacking],
-    attributes: &[Attribute],
+    lacking: &[MissingArray],
+    attributes: &[AttributeFacts],
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut by_array: BTreeMap<(&str, bool), Vec<&str>> = BTreeMap::new();
@@ -109,7 +109,7 @@ pub(super) fn print(
         let (name, path) = (printable(&one.name), printable(&one.path));
         writeln!(
             out,
-            "{what} the attribute {name} of {path}; {} has it otherwise",
+            "{what} the attribute {name} of {path}; {} has another value",
             printable(&one.source)
         )?;
     }

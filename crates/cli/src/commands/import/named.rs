@@ -1,4 +1,4 @@
-//! The sources of an import, by the names that it was given.
+//! The names of the sources of an import.
 
 use std::io::Read as _;
 
@@ -8,10 +8,10 @@ use crate::args::Import;
 use crate::commands::Context;
 use crate::failure::{Exit, Failure};
 
-/// Most bytes of a list of names.
+/// The largest accepted list of names, in bytes.
 const MAX_LIST: u64 = 1 << 30;
 
-/// Returns the sources: those of the command line, of standard input and of a list, patterns expanded.
+/// Returns the sources of the command line, of standard input and of a list, with patterns expanded.
 pub(super) async fn sources(
     context: &Context,
     args: &Import,

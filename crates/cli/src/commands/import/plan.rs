@@ -5,34 +5,34 @@ use std::io::{self, Write};
 use icefield::ingest::{self, ImportPlan};
 use serde::Serialize;
 
-use super::combined::{self, Attribute, Lacking};
+use super::combined::{self, AttributeFacts, MissingArray};
 use crate::args::Import;
 use crate::failure::Failure;
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
 
 #[derive(Serialize)]
-struct Planned {
+struct ImportPlanFacts {
     location: String,
     branch: String,
     /// Always `planned`.
     outcome: &'static str,
     dimension: Option<String>,
-    sources: Vec<Source>,
-    arrays: Vec<Array>,
+    sources: Vec<SourceFacts>,
+    arrays: Vec<ArrayPlan>,
     new_groups: u64,
     kept_groups: Vec<String>,
-    gaps: Vec<Gap>,
-    lacking: Vec<Lacking>,
-    attributes: Vec<Attribute>,
-    /// Sources that are there already.
+    gaps: Vec<CoordinateGap>,
+    lacking: Vec<MissingArray>,
+    attributes: Vec<AttributeFacts>,
+    /// Skipped sources, whose elements the repository has already.
     skipped: Vec<String>,
     warnings: Vec<String>,
-    omitted: Vec<Omitted>,
+    omitted: Vec<OmittedNode>,
 }
 
 #[derive(Serialize)]
-struct Source {
+struct SourceFacts {
     name: String,
     elements: Option<u64>,
     left_out: u64,
@@ -41,7 +41,7 @@ struct Source {
 }
 
 #[derive(Serialize)]
-struct Array {
+struct ArrayPlan {
     path: String,
     is_new: bool,
     shape: Vec<u64>,
@@ -61,9 +61,9 @@ struct Array {
     reasons_in_all: u64,
 }
 
-/// A step between sources that is longer than is usual.
+/// An unusually long step of the coordinate between sources.
 #[derive(Serialize)]
-pub(super) struct Gap {
+pub(super) struct CoordinateGap {
     path: String,
     before: String,
     after: String,
@@ -72,7 +72,7 @@ pub(super) struct Gap {
     units: Option<String>,
 }
 
-impl Gap {
+impl CoordinateGap {
     pub(super) fn new(gap: &ingest::Gap) -> Self {
         Self {
             path: gap.path.to_string(),
@@ -85,15 +85,15 @@ impl Gap {
     }
 }
 
-/// A node of a source that is left out because Zarr has no words for it.
+/// A node of a source that is left out because Zarr cannot express it.
 #[derive(Serialize)]
-pub(super) struct Omitted {
+pub(super) struct OmittedNode {
     path: String,
     source: String,
     reason: String,
 }
 
-impl Omitted {
+impl OmittedNode {
     pub(super) fn new(node: &ingest::Unsupported) -> Self {
         Self {
             path: node.path.to_string(),
@@ -105,14 +105,14 @@ impl Omitted {
 
 pub(super) fn print(args: &Import, plan: ImportPlan, out: &mut Output) -> Result<(), Failure> {
     let paths = |paths: &[icefield::NodePath]| paths.iter().map(ToString::to_string).collect();
-    let sources = plan.sources.iter().map(|source| Source {
+    let sources = plan.sources.iter().map(|source| SourceFacts {
         name: source.name.clone(),
         elements: source.elements,
         left_out: source.left_out,
         converted: paths(&source.converted),
         reencoded: paths(&source.reencoded),
     });
-    let arrays = plan.arrays.into_iter().map(|array| Array {
+    let arrays = plan.arrays.into_iter().map(|array| ArrayPlan {
         path: array.path.to_string(),
         is_new: array.is_new,
         shape: array.shape,
@@ -131,7 +131,7 @@ pub(super) fn print(args: &Import, plan: ImportPlan, out: &mut Output) -> Result
         reasons: array.reasons,
         reasons_in_all: array.reasons_in_all,
     });
-    let planned = Planned {
+    let planned = ImportPlanFacts {
         location: output::location(&args.location),
         branch: args.branch.to_string(),
         outcome: "planned",
@@ -140,17 +140,17 @@ pub(super) fn print(args: &Import, plan: ImportPlan, out: &mut Output) -> Result
         dimension: plan.dimension,
         new_groups: plan.new_groups,
         kept_groups: paths(&plan.kept_groups),
-        gaps: plan.gaps.iter().map(Gap::new).collect(),
-        lacking: plan.lacking.iter().map(Lacking::new).collect(),
-        attributes: plan.attributes.iter().map(Attribute::new).collect(),
+        gaps: plan.gaps.iter().map(CoordinateGap::new).collect(),
+        lacking: plan.lacking.iter().map(MissingArray::new).collect(),
+        attributes: plan.attributes.iter().map(AttributeFacts::new).collect(),
         skipped: plan.skipped,
-        omitted: plan.omitted.iter().map(Omitted::new).collect(),
+        omitted: plan.omitted.iter().map(OmittedNode::new).collect(),
         warnings: plan.warnings,
     };
     out.facts(&planned, text)
 }
 
-fn text(plan: &Planned, out: &mut dyn Write) -> io::Result<()> {
+fn text(plan: &ImportPlanFacts, out: &mut dyn Write) -> io::Result<()> {
     if let Some(dimension) = &plan.dimension {
         writeln!(out, "along {}:", printable(dimension))?;
         let mut at = 0;
@@ -167,7 +167,7 @@ fn text(plan: &Planned, out: &mut dyn Write) -> io::Result<()> {
             }
             if !source.reencoded.is_empty() {
                 let paths: Vec<_> = source.reencoded.iter().map(|it| printable(it)).collect();
-                line = format!("{line}, numbers stored otherwise in {}", paths.join(", "));
+                line = format!("{line}, encoding changed in {}", paths.join(", "));
             }
             writeln!(out, "{line}")?;
         }
@@ -201,8 +201,8 @@ fn text(plan: &Planned, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "nothing was written")
 }
 
-/// One array in one line: `/air (360 x 25) in chunks of 31 x 25: 7 chunks copied (12 KiB), 5 put together`.
-fn described(array: &Array) -> String {
+/// Describes one array in one line: `/air (360 x 25) in chunks of 31 x 25: 7 chunks copied (12 KiB), 5 put together`.
+fn described(array: &ArrayPlan) -> String {
     let lengths = |lengths: &[u64]| {
         let lengths: Vec<String> = lengths.iter().map(ToString::to_string).collect();
         lengths.join(" x ")
@@ -246,7 +246,7 @@ fn described(array: &Array) -> String {
     }
 }
 
-/// Names sources that are there already, some of them.
+/// Prints the number and the first names of skipped sources.
 pub(super) fn skipped(sources: &[String], out: &mut dyn Write) -> io::Result<()> {
     const NAMED: usize = 5;
     if sources.is_empty() {
@@ -261,12 +261,12 @@ pub(super) fn skipped(sources: &[String], out: &mut dyn Write) -> io::Result<()>
     let names = names.join(", ");
     writeln!(
         out,
-        "left out {skipped} that are there already: {names}{more}"
+        "skipped {skipped} that the repository has already: {names}{more}"
     )
 }
 
-/// Prints what is left out.
-pub(super) fn omitted(nodes: &[Omitted], out: &mut dyn Write) -> io::Result<()> {
+/// Prints the nodes that are left out.
+pub(super) fn omitted(nodes: &[OmittedNode], out: &mut dyn Write) -> io::Result<()> {
     if !nodes.is_empty() {
         let nodes = count(nodes.len() as u64, "node", "nodes");
         writeln!(out, "left out {nodes} that cannot be imported:")?;
@@ -284,7 +284,7 @@ pub(super) fn omitted(nodes: &[Omitted], out: &mut dyn Write) -> io::Result<()> 
 }
 
 /// Prints the gaps.
-pub(super) fn gaps(gaps: &[Gap], out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn gaps(gaps: &[CoordinateGap], out: &mut dyn Write) -> io::Result<()> {
     for gap in gaps {
         let units = gap.units.as_ref().map(|it| format!(" {}", printable(it)));
         writeln!(

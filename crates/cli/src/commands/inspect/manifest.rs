@@ -1,4 +1,4 @@
-//! A manifest file. It may hold millions of refs, so they are printed one by one, never collected.
+//! The contents of a manifest. It may hold millions of refs, so the output streams them.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -11,11 +11,11 @@ use serde::{Serialize, Serializer};
 use crate::output::escape::printable;
 use crate::output::{self, count};
 
-/// Refs of each array that text output shows.
+/// The number of refs of each array that text output shows.
 const SHOWN: usize = 10;
 
 #[derive(Serialize)]
-pub(super) struct Facts<'a> {
+pub(super) struct ManifestFacts<'a> {
     file: &'static str,
     id: ManifestId,
     chunk_refs: u64,
@@ -24,7 +24,7 @@ pub(super) struct Facts<'a> {
 }
 
 #[derive(Serialize)]
-struct Array<'a> {
+struct ArrayRefsFacts<'a> {
     node_id: NodeId,
     chunk_refs: usize,
     #[serde(serialize_with = "refs")]
@@ -32,15 +32,15 @@ struct Array<'a> {
 }
 
 #[derive(Serialize)]
-struct Ref<'a> {
+struct ChunkRefFacts<'a> {
     index: Vec<u32>,
     #[serde(flatten)]
-    place: Place<'a>,
+    place: PayloadFacts<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-enum Place<'a> {
+enum PayloadFacts<'a> {
     Inline {
         length: usize,
     },
@@ -61,7 +61,7 @@ enum Place<'a> {
     },
 }
 
-impl<'a> Facts<'a> {
+impl<'a> ManifestFacts<'a> {
     pub(super) fn of(manifest: &'a Manifest) -> Self {
         Self {
             file: "manifest",
@@ -73,7 +73,7 @@ impl<'a> Facts<'a> {
 }
 
 fn arrays<S: Serializer>(manifest: &&Manifest, serializer: S) -> Result<S::Ok, S::Error> {
-    let arrays = manifest.arrays().map(|array| Array {
+    let arrays = manifest.arrays().map(|array| ArrayRefsFacts {
         node_id: array.node_id(),
         chunk_refs: array.len(),
         refs: RefCell::new(Some(array)),
@@ -91,18 +91,18 @@ fn refs<S: Serializer>(
             let mut index = Vec::new();
             record.index_into(&mut index);
             let place = place(record.chunk_ref().map_err(S::Error::custom)?);
-            sequence.serialize_element(&Ref { index, place })?;
+            sequence.serialize_element(&ChunkRefFacts { index, place })?;
         }
     }
     sequence.end()
 }
 
-fn place(chunk: ChunkRef<'_>) -> Place<'_> {
+fn place(chunk: ChunkRef<'_>) -> PayloadFacts<'_> {
     match chunk {
-        ChunkRef::Inline(bytes) => Place::Inline {
+        ChunkRef::Inline(bytes) => PayloadFacts::Inline {
             length: bytes.len(),
         },
-        ChunkRef::Native { id, offset, length } => Place::Native {
+        ChunkRef::Native { id, offset, length } => PayloadFacts::Native {
             chunk_id: id.to_string(),
             offset,
             length,
@@ -112,7 +112,7 @@ fn place(chunk: ChunkRef<'_>) -> Place<'_> {
             offset,
             length,
             checksum,
-        } => Place::Virtual {
+        } => PayloadFacts::Virtual {
             location,
             offset,
             length,
@@ -128,7 +128,7 @@ fn place(chunk: ChunkRef<'_>) -> Place<'_> {
     }
 }
 
-pub(super) fn text(facts: &Facts<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn text(facts: &ManifestFacts<'_>, out: &mut dyn Write) -> io::Result<()> {
     let arrays = facts.arrays.arrays().count() as u64;
     writeln!(
         out,
@@ -149,13 +149,13 @@ pub(super) fn text(facts: &Facts<'_>, out: &mut dyn Write) -> io::Result<()> {
             record.index_into(&mut index);
             let place = match record.chunk_ref().map(place) {
                 Err(error) => format!("DAMAGED: {}", printable(&error.to_string())),
-                Ok(Place::Inline { length }) => format!("inline, {length} bytes"),
-                Ok(Place::Native {
+                Ok(PayloadFacts::Inline { length }) => format!("inline, {length} bytes"),
+                Ok(PayloadFacts::Native {
                     chunk_id,
                     offset,
                     length,
                 }) => format!("chunk {chunk_id} at {offset}, {length} bytes"),
-                Ok(Place::Virtual {
+                Ok(PayloadFacts::Virtual {
                     location,
                     offset,
                     length,

@@ -1,4 +1,4 @@
-//! A snapshot file.
+//! The contents of a snapshot.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use crate::output::table::Columns;
 use crate::output::{self, count};
 
 #[derive(Serialize)]
-pub(super) struct Facts {
+pub(super) struct SnapshotFileFacts {
     file: &'static str,
     id: SnapshotId,
     parent_id: Option<SnapshotId>,
@@ -21,7 +21,7 @@ pub(super) struct Facts {
     message: String,
     metadata: BTreeMap<String, serde_json::Value>,
     manifest_files: Vec<ManifestFile>,
-    nodes: Vec<Node>,
+    nodes: Vec<NodeFacts>,
 }
 
 #[derive(Serialize)]
@@ -32,7 +32,7 @@ struct ManifestFile {
 }
 
 #[derive(Serialize)]
-struct Node {
+struct NodeFacts {
     id: NodeId,
     path: String,
     kind: &'static str,
@@ -40,22 +40,22 @@ struct Node {
     manifests: Option<Vec<ManifestPart>>,
 }
 
-/// A manifest that holds chunks of an array, and which.
+/// The part of an array's chunk refs that one manifest holds.
 #[derive(Serialize)]
 struct ManifestPart {
     id: ManifestId,
-    /// Half-open ranges of chunk coordinates, one per dimension.
+    /// Half-open ranges of chunk indices, one per dimension.
     extents: Vec<[u32; 2]>,
 }
 
-impl Facts {
+impl SnapshotFileFacts {
     pub(super) fn of(snapshot: &Snapshot, parent_id: Option<SnapshotId>) -> Result<Self, Failure> {
         let manifest_files = snapshot.manifest_files().map(|file| ManifestFile {
             id: file.id,
             size_bytes: file.size_bytes,
             num_chunk_refs: file.num_chunk_refs,
         });
-        let nodes = snapshot.nodes().map(|node| Node {
+        let nodes = snapshot.nodes().map(|node| NodeFacts {
             id: node.id(),
             path: node.path().to_owned(),
             kind: match node.kind() {
@@ -88,7 +88,7 @@ impl Facts {
     }
 }
 
-pub(super) fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn text(facts: &SnapshotFileFacts, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Columns::pairs();
     table.row(["snapshot", &facts.id.to_string()]);
     let parent = facts.parent_id.map(|id| id.to_string());

@@ -1,4 +1,4 @@
-//! A transaction log.
+//! The contents of a transaction log.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::output::escape::printable;
 use crate::output::table::Columns;
 
 #[derive(Serialize)]
-pub(super) struct Facts {
+pub(super) struct TransactionLogFacts {
     file: &'static str,
     id: SnapshotId,
     new_groups: Vec<NodeId>,
@@ -20,32 +20,32 @@ pub(super) struct Facts {
     deleted_arrays: Vec<NodeId>,
     updated_groups: Vec<NodeId>,
     updated_arrays: Vec<NodeId>,
-    moved_nodes: Vec<Moved>,
-    updated_chunks: Vec<Chunks>,
+    moved_nodes: Vec<MovedNode>,
+    updated_chunks: Vec<UpdatedChunks>,
 }
 
 #[derive(Serialize)]
-struct Moved {
+struct MovedNode {
     node_id: NodeId,
     from: String,
     to: String,
 }
 
 #[derive(Serialize)]
-struct Chunks {
+struct UpdatedChunks {
     node_id: NodeId,
     count: usize,
     indices: Vec<Vec<u32>>,
 }
 
-impl Facts {
+impl TransactionLogFacts {
     pub(super) fn of(id: SnapshotId, log: &TransactionLog) -> Self {
-        let chunks = log.updated_chunks().map(|array| Chunks {
+        let chunks = log.updated_chunks().map(|array| UpdatedChunks {
             node_id: array.node_id(),
             count: array.len(),
             indices: array.chunks().map(|index| index.to_vec()).collect(),
         });
-        let moved = log.moved_nodes().map(|moved| Moved {
+        let moved = log.moved_nodes().map(|moved| MovedNode {
             node_id: moved.id(),
             from: moved.from().to_owned(),
             to: moved.to().to_owned(),
@@ -65,7 +65,7 @@ impl Facts {
     }
 }
 
-pub(super) fn text(facts: &Facts, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn text(facts: &TransactionLogFacts, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "transaction log of snapshot {}", facts.id)?;
     let mut table = Columns::pairs();
     for (what, nodes) in [

@@ -1,12 +1,12 @@
-//! The histories of all refs as one picture: an order in which no snapshot comes before those that follow it, and a line
-//! of strokes for each.
+//! The histories of all refs as one graph: an order in which each snapshot comes after its children, and a line of strokes per
+//! snapshot.
 
 use std::collections::{BTreeMap, BinaryHeap};
 use std::time::SystemTime;
 
 use icefield::{SnapshotId, SnapshotInfo};
 
-/// Puts snapshots in order: newest first, but never one before a snapshot that follows it, whatever clocks said.
+/// Sorts snapshots: newest first, but each after its children even if clocks were wrong.
 pub(super) fn ordered(snapshots: Vec<SnapshotInfo>) -> Vec<SnapshotInfo> {
     let mut children: BTreeMap<SnapshotId, usize> = BTreeMap::new();
     for parent in snapshots.iter().filter_map(|it| it.parent_id) {
@@ -38,13 +38,13 @@ pub(super) fn ordered(snapshots: Vec<SnapshotInfo>) -> Vec<SnapshotInfo> {
 /// Draws one snapshot after another.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
-    /// The snapshot that each lane leads down to; none where a lane is free.
+    /// The snapshot that each lane leads down to; `None` if the lane is free.
     lanes: Vec<Option<SnapshotId>>,
 }
 
 impl Graph {
-    /// Returns the strokes of the next snapshot: a line that joins the lanes of those that follow it, if there are
-    /// several, and the one that it is on. Those that follow it must have been drawn.
+    /// Returns the strokes of the next snapshot: a line that joins the lanes of its children, if it has several, and its own
+    /// line. The children must be drawn before.
     pub(super) fn draw(
         &mut self,
         id: SnapshotId,

@@ -38,7 +38,7 @@ fn a_setting_is_shown_set_and_unset_and_the_rest_stays() {
     );
     let set = world.facts(&["config", "set", "r", "storage.retries.max_tries", "7"]);
     assert_eq!((&set["before"], &set["value"]), (&json!(null), &json!("7")));
-    // Somebody else's key, which no command of ours knows.
+    // A key of another program, which no command knows.
     let file = world.path("r/config.yaml");
     let text = fs::read_to_string(&file).unwrap();
     let theirs = "theirs:\n  deep:\n  - 1\n  - !tagged 0x10\n  text: '007'\n";
@@ -83,7 +83,7 @@ fn a_setting_is_shown_set_and_unset_and_the_rest_stays() {
     assert_eq!(setting(&world, "theirs.text")["known"], json!(false));
     world.ok(&["config", "unset", "r", "theirs"]);
     assert!(decoded(&world).unknown.is_empty());
-    // What is unset already is no change.
+    // Unsetting an unset setting is no change.
     let files = world.files("r");
     world.ok(&["config", "unset", "r", "compression.level"]);
     assert_eq!(world.files("r"), files);
@@ -116,7 +116,7 @@ fn settings_with_a_structure_are_given_as_yaml_or_json() {
     assert_eq!(config.split_rules().len(), 2);
     assert_eq!(config.containers().next().unwrap().url_prefix, "s3://sea/");
     assert_eq!(config.caching.unwrap().num_bytes_chunks, Some(6));
-    // What is printed can be given.
+    // A printed value is accepted as an argument.
     let value = world.ok(&["config", "get", "r", "manifest.splitting.split_sizes"]);
     world.ok(&["config", "unset", "r", "manifest"]);
     assert!(decoded(&world).split_rules().is_empty());

@@ -182,7 +182,8 @@ fn incremental_bundles() {
     world.ok(&["bundle", "r", "first.tar", "--ref", "tag:v1"]);
     let text = world.ok(&["bundle", "r", "second.tar", "--since", "v1"]);
     assert!(
-        text.contains("1 snapshot,") && text.contains("it needs snapshot"),
+        text.contains("1 snapshot,")
+            && text.contains("the destination of `icefield unbundle` needs snapshot"),
         "{text}"
     );
     let error = world.fails(4, &["unbundle", "second.tar", "to"]);

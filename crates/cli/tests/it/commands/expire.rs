@@ -146,7 +146,7 @@ fn what_makes_no_sense_is_refused() {
             &["--older-than", "2999-01-01T00:00:00Z"],
             "2999-01-01T00:00:00.000000Z lies in the future",
         ),
-        (&["--keep", "hourly=0"], "is no period"),
+        (&["--keep", "hourly=0"], "is not a period"),
         (
             &["--keep-last", "1", "--delete-expired-branches"],
             "--older-than",

@@ -21,7 +21,7 @@ fn newest_chunk(world: &World) -> String {
     )
 }
 
-/// What `fsck` says of a repository that is damaged.
+/// The report of `fsck` for a damaged repository.
 fn damaged(world: &World, args: &[&str]) -> Value {
     let args = [&["fsck", "r", "--json"], args].concat();
     let run = world.run(&args);

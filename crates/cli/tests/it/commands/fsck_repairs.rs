@@ -1,4 +1,4 @@
-//! What `fsck --repair` does about each kind of finding, through the program.
+//! The effect of `fsck --repair` on each kind of finding, through the program.
 
 use std::fs;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::world::{World, array, facts};
 
-/// What becomes of it.
+/// The fate of the finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// Nothing of it is left.

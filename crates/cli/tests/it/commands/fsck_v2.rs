@@ -64,7 +64,7 @@ fn a_damaged_repo_is_named_and_put_back() {
     }
     let planned = world.run(&["fsck", "r", "--repair", "--dry-run"]);
     assert_eq!(planned.code, 5, "{planned:?}");
-    assert!(planned.stdout.contains("would be put back"), "{planned:?}");
+    assert!(planned.stdout.contains("would be restored"), "{planned:?}");
     let done = world.ok(&["fsck", "r", "--repair"]);
     assert!(done.contains("kept as icefield/damaged/"), "{done}");
     assert!(done.contains("--give-up-unlisted"), "{done}");

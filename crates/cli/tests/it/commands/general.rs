@@ -1,4 +1,4 @@
-//! What all commands have in common.
+//! The common behaviour of all commands.
 
 use crate::world::World;
 

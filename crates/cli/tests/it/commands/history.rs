@@ -31,7 +31,7 @@ fn log() {
     assert_eq!(first["parent_id"], *ids[2]);
     assert_eq!(first["refs"], json!(["tag:v1"]));
     assert_eq!(facts["snapshots"][1]["parent_id"], Value::Null);
-    // What is printed as the time of a snapshot finds that snapshot.
+    // The printed time of a snapshot resolves to that snapshot.
     let time = first["written_at"].as_str().unwrap();
     let found = world.facts(&["log", "r", "-n", "1", "--ref", &format!("main@{time}")]);
     assert_eq!(found["snapshots"][0]["id"], *ids[1]);

@@ -19,7 +19,7 @@ fn manifests_are_split_by_the_rules_of_the_configuration_once() {
         world.files(name)
     };
     let before = exported("before");
-    let nothing = "all manifests are split as they should be: nothing to do\n";
+    let nothing = "all manifests are split by the rules: nothing to do\n";
     assert_eq!(world.ok(&["rewrite-manifests", "r"]), nothing);
 
     world.file("r/config.yaml", RULES);

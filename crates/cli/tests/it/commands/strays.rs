@@ -1,4 +1,4 @@
-//! What every command says of things below `refs/` that are no refs.
+//! The behaviour of every command if there are files below `refs/` that are no refs.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;

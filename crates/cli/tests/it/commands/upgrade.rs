@@ -31,7 +31,10 @@ fn a_repository_of_version_1_becomes_one_of_version_2() {
     assert_eq!(world.facts(&["info", "r"])["spec_version"], 2);
     let log = world.facts(&["ops-log", "r"]);
     let operations = log["operations"].as_array().unwrap();
-    assert_eq!(operations[0]["did"], "upgraded it from version 1 to 2");
+    assert_eq!(
+        operations[0]["did"],
+        "upgraded the repository from version 1 to 2"
+    );
     // One for each snapshot, and the tag.
     assert_eq!(operations.len(), history.len() + 2);
 

@@ -130,7 +130,7 @@ fn a_web_server() {
     assert!(text.contains("nothing can be written here"), "{text}");
 }
 
-/// What is not allowed to list can be read all the same: with a policy of `s3:GetObject` alone, Amazon even says of
+/// A location without permission to list can still be read: with a policy of `s3:GetObject` alone, Amazon even says of
 /// what is not there that it is forbidden.
 #[test]
 fn a_bucket_that_may_be_read_and_not_listed() {
@@ -187,7 +187,7 @@ fn a_file_system_whose_locks_may_end_at_this_machine() {
             "{word:?} is not in: {refused:?}"
         );
     }
-    // Whoever vouches for the locks gets as far as the file system lets him.
+    // With `locks=trusted`, the file system decides how far the command gets.
     let url = "file:///proc/none?locks=trusted";
     let place = examine(&[url], |_| {});
     assert_eq!(place.facts["guarantees"]["safe_commits"], true);
