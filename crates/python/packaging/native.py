@@ -21,7 +21,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 from elftools.elf.sections import SymbolTableSection
 
-# What every Linux with glibc has, by PEP 600. No libpython: the interpreter that loads the module has the symbols.
+# The libraries of every Linux with glibc, by PEP 600. No libpython: the interpreter that loads the module has the symbols.
 EVERYWHERE = {
     "libc.so.6",
     "libm.so.6",

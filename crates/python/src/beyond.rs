@@ -1,4 +1,4 @@
-//! What the reference implementation does not have: functions of the module, so that the classes stay few.
+//! Features that the reference implementation does not have, as functions of the module, so that it needs few classes.
 
 mod carrying;
 mod checking;
@@ -44,7 +44,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(windows::window, module)?)
 }
 
-/// Reads the JSON object in which Python code passes options.
+/// Parses the JSON object in which Python code passes options.
 fn options(text: &str) -> Result<Value, Failure> {
     serde_json::from_str(text).map_err(|error| Failure::new("invalid-argument", error.to_string()))
 }

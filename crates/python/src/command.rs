@@ -1,19 +1,18 @@
-//! The command line, which the wheel brings along.
+//! The command line, which the wheel contains.
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pyo3::prelude::*;
 
-/// What a Rust program ends with that panics.
+/// The exit code of a Rust program that panics.
 const PANICKED: u8 = 101;
 
-/// Does what a command line says and returns the exit code. It has this thread until then, and Python runs no handler of
-/// a signal on it.
+/// Runs a command line and returns the exit code. It blocks this thread, on which Python runs no signal handlers until then.
 #[pyfunction]
 pub(crate) fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| {
-        // The panic has been reported on standard error already, as in the program.
+        // The panic hook has reported the panic on standard error, as in the program.
         catch_unwind(AssertUnwindSafe(|| icefield_cli::run(arguments))).unwrap_or(PANICKED)
     })
 }

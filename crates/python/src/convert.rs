@@ -1,4 +1,4 @@
-//! What Python hands over, as the facade's types.
+//! Conversions of arguments from Python to the types of the facade.
 
 mod copies;
 
@@ -19,13 +19,13 @@ use crate::errors::Failure;
 
 pub(crate) use copies::release;
 
-/// Values up to this length are cheaper to copy than to keep alive.
+/// The length in bytes up to which a value is cheaper to copy than to keep alive.
 const COPIED: usize = 4 << 10;
 
-/// Objects between a buffer and the `bytes` object that its memory belongs to.
+/// The longest accepted chain of objects between a buffer and the `bytes` object that owns its memory.
 const VIEWS: usize = 4;
 
-/// The path of a node, with or without the `/` before it and behind it.
+/// Parses the path of a node, with or without slashes at its start and end.
 pub(crate) fn path(text: &str) -> Result<NodePath, Failure> {
     let segments = text.strip_prefix('/').unwrap_or(text);
     let segments = segments.strip_suffix('/').unwrap_or(segments);
@@ -41,17 +41,17 @@ pub(crate) fn snapshot_id(text: &str) -> Result<SnapshotId, Failure> {
     })
 }
 
-/// The name of a branch that may be there.
+/// Parses the name of an existing branch.
 pub(crate) fn branch(name: &str) -> Result<BranchName, Failure> {
     Ok(BranchName::parse(name)?)
 }
 
-/// The name of a tag that may be there.
+/// Parses the name of an existing tag.
 pub(crate) fn tag(name: &str) -> Result<TagName, Failure> {
     Ok(TagName::parse(name)?)
 }
 
-/// A version: the kind is `branch`, `tag` or `snapshot`.
+/// Parses a revision: the kind is `branch`, `tag` or `snapshot`.
 pub(crate) fn revision(kind: &str, name: &str) -> Result<Revision, Failure> {
     match kind {
         "branch" => Ok(branch(name)?.into()),
@@ -64,7 +64,7 @@ pub(crate) fn revision(kind: &str, name: &str) -> Result<Revision, Failure> {
     }
 }
 
-/// The metadata of a commit, given as the text of a JSON object.
+/// Parses the metadata of a commit, a JSON object.
 pub(crate) fn metadata(json: Option<&str>) -> Result<BTreeMap<String, Value>, Failure> {
     let Some(json) = json else {
         return Ok(BTreeMap::new());
@@ -74,16 +74,16 @@ pub(crate) fn metadata(json: Option<&str>) -> Result<BTreeMap<String, Value>, Fa
     })
 }
 
-/// The time of so many microseconds since 1970; 1970 for times before.
+/// Returns the time at so many microseconds since 1970; earlier times become 1970.
 pub(crate) fn time(micros: i64) -> SystemTime {
     time_of_micros(u64::try_from(micros).unwrap_or(0))
 }
 
-/// A range of a value: `(start, end)`, `(start, None)`, the number of last bytes, or `None` for all.
+/// A byte range of a value: `(start, end)`, `(start, None)`, a number of last bytes, or `None` for the whole value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Range(pub(crate) ByteRange);
+pub(crate) struct ByteRangeArg(pub(crate) ByteRange);
 
-impl<'py> FromPyObject<'_, 'py> for Range {
+impl<'py> FromPyObject<'_, 'py> for ByteRangeArg {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
@@ -106,12 +106,11 @@ impl<'py> FromPyObject<'_, 'py> for Range {
     }
 }
 
-/// Bytes that nobody changes any more. A `bytes` object, or a view of all or a part of one, is kept alive and not
-/// copied, unless it is short; all else may change in the hands of its owner and is copied, row by row where it is not
-/// contiguous.
-pub(crate) struct Input(pub(crate) Bytes);
+/// The bytes of a value, which do not change any more. A `bytes` object, or a view of one, is kept alive instead of copied,
+/// unless it is short. The owner of any other buffer may change it, so that is copied, row by row if it is not contiguous.
+pub(crate) struct ValueBytes(pub(crate) Bytes);
 
-impl<'py> FromPyObject<'_, 'py> for Input {
+impl<'py> FromPyObject<'_, 'py> for ValueBytes {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
@@ -119,7 +118,7 @@ impl<'py> FromPyObject<'_, 'py> for Input {
     }
 }
 
-/// As [`Input`].
+/// As [`ValueBytes`].
 pub(crate) fn bytes(given: &Bound<'_, PyAny>) -> PyResult<Bytes> {
     if let Ok(bytes) = given.cast::<PyBytes>() {
         return Ok(immutable(bytes));
@@ -152,7 +151,7 @@ fn immutable(bytes: &Bound<'_, PyBytes>) -> Bytes {
     }
 }
 
-/// The `bytes` object that the memory of a memoryview or an array may belong to.
+/// Returns the `bytes` object that owns the memory of a memoryview or an array, if there is one.
 fn owner<'py>(view: &Bound<'py, PyAny>) -> Option<Bound<'py, PyBytes>> {
     let py = view.py();
     let mut view = view.clone();
@@ -169,7 +168,7 @@ fn owner<'py>(view: &Bound<'py, PyAny>) -> Option<Bound<'py, PyBytes>> {
     None
 }
 
-/// The memory of elements that are not single bytes, in C order.
+/// Returns the memory of elements that are not single bytes, in C order.
 fn elements(given: &Bound<'_, PyAny>) -> PyResult<Bytes> {
     let view = PyMemoryView::from(given).map_err(|_| {
         let kind = given.get_type().name();

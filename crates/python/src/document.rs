@@ -1,8 +1,8 @@
 //! The configuration of a repository as JSON.
 //!
-//! Its file is YAML, in which a value may have a tag that says which of several forms it has. In JSON that is an object
-//! with the tag as its only key, `{"s3": {…}}`; a form without content is the text of its tag. A tag in a place where
-//! this program knows none, such as below an unknown key, keeps its `!`, so that nothing is lost on the way.
+//! The file is YAML, in which a tag selects one of several forms of a value. In JSON, a tagged value is an object with the tag
+//! as its only key, `{"s3": {…}}`; a form without content is the text of its tag. A tag at an unknown position, such as below
+//! an unknown key, keeps its `!`, so that the conversion loses nothing.
 
 use icefield::RepositoryConfig;
 use serde_json::{Map, Value as Json};
@@ -11,19 +11,19 @@ use serde_yaml_ng::{Mapping, Value as Yaml};
 
 use crate::errors::Failure;
 
-/// Reads a configuration.
+/// Parses a configuration.
 pub(crate) fn config_from_json(text: &str) -> Result<RepositoryConfig, Failure> {
     let json: Json = serde_json::from_str(text).map_err(|error| wrong(&error))?;
-    let yaml = tree(&json, Place::Config)?;
+    let yaml = tree(&json, YamlPosition::Config)?;
     let file = serde_yaml_ng::to_string(&yaml).map_err(|error| wrong(&error))?;
     RepositoryConfig::decode(file.as_bytes()).map_err(|error| wrong(&error))
 }
 
-/// Writes a configuration.
+/// Serializes a configuration.
 pub(crate) fn config_to_json(config: &RepositoryConfig) -> Result<String, Failure> {
     let file = config.encode()?;
     let yaml: Yaml = serde_yaml_ng::from_slice(&file).map_err(|error| wrong(&error))?;
-    Ok(document(&yaml, Place::Config).to_string())
+    Ok(document(&yaml, YamlPosition::Config).to_string())
 }
 
 fn wrong(error: &(dyn std::error::Error + 'static)) -> Failure {
@@ -31,33 +31,33 @@ fn wrong(error: &(dyn std::error::Error + 'static)) -> Failure {
         .prefixed("this is no configuration of a repository")
 }
 
-/// What may stand somewhere, as far as tags are concerned.
+/// A position in the document, which determines the tags that a value may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum YamlPosition {
     Config,
     Manifest,
     Preload,
     Splitting,
     Containers,
     Container,
-    /// A list of splitting rules, and one of them: a condition, and its dimensions.
+    /// A list of splitting rules. Each has a condition and dimensions.
     Rules,
     Rule,
     Dimensions,
     Dimension,
-    /// A value with a tag, or the text of one.
+    /// A tagged value, or the text of a tag.
     Condition,
     Form,
     /// A list of conditions.
     Conditions,
     /// The bounds of a condition on numbers.
     Bounds,
-    /// Nothing with a known tag in it.
+    /// A value without known tags.
     Plain,
 }
 
-impl Place {
-    /// What the value of a key is.
+impl YamlPosition {
+    /// Returns the position of the value of a key.
     fn key(self, key: &str) -> Self {
         match (self, key) {
             (Self::Config, "manifest") => Self::Manifest,
@@ -74,7 +74,7 @@ impl Place {
         }
     }
 
-    /// What an item of a list is.
+    /// Returns the position of an item of a list.
     fn item(self, at: usize) -> Self {
         match (self, at) {
             (Self::Rules, _) => Self::Rule,
@@ -86,7 +86,7 @@ impl Place {
         }
     }
 
-    /// Whether a value has a tag here, and what is below the tag.
+    /// Returns the position below a tag, or `None` if values at this position do not have the tag.
     fn tagged(self, tag: &str) -> Option<Self> {
         match (self, tag) {
             (Self::Condition, "or" | "and") => Some(Self::Conditions),
@@ -97,7 +97,7 @@ impl Place {
     }
 }
 
-fn tree(json: &Json, place: Place) -> Result<Yaml, Failure> {
+fn tree(json: &Json, place: YamlPosition) -> Result<Yaml, Failure> {
     Ok(match json {
         Json::Null => Yaml::Null,
         Json::Bool(value) => Yaml::Bool(*value),
@@ -130,17 +130,17 @@ fn tree(json: &Json, place: Place) -> Result<Yaml, Failure> {
     })
 }
 
-/// The tag that an object stands for, with what is below it.
-fn tag_of(object: &Map<String, Json>, place: Place) -> Option<(&str, Place, &Json)> {
+/// Returns the tag that an object stands for, with the position and the value below it.
+fn tag_of(object: &Map<String, Json>, place: YamlPosition) -> Option<(&str, YamlPosition, &Json)> {
     let (tag, value) = object.iter().next().filter(|_| object.len() == 1)?;
     if let Some(below) = place.tagged(tag).filter(|_| !tag.is_empty()) {
         return Some((tag, below, value));
     }
     let unknown = tag.strip_prefix('!').filter(|tag| !tag.is_empty())?;
-    Some((unknown, Place::Plain, value))
+    Some((unknown, YamlPosition::Plain, value))
 }
 
-fn document(yaml: &Yaml, place: Place) -> Json {
+fn document(yaml: &Yaml, place: YamlPosition) -> Json {
     match yaml {
         Yaml::Null => Json::Null,
         Yaml::Bool(value) => Json::Bool(*value),
@@ -165,7 +165,7 @@ fn document(yaml: &Yaml, place: Place) -> Json {
             let tag = tag.trim_start_matches('!');
             let (name, below) = match place.tagged(tag) {
                 Some(below) => (tag.to_owned(), below),
-                None => (format!("!{tag}"), Place::Plain),
+                None => (format!("!{tag}"), YamlPosition::Plain),
             };
             Json::Object(
                 [(name, document(&tagged.value, below))]
@@ -180,12 +180,12 @@ fn number_of(number: &serde_yaml_ng::Number) -> Json {
     match (number.as_u64(), number.as_i64()) {
         (Some(number), _) => number.into(),
         (_, Some(number)) => number.into(),
-        // JSON has no infinities.
+        // JSON has no infinite numbers.
         _ => number.as_f64().map_or(Json::Null, Json::from),
     }
 }
 
-/// The name of a key; keys that are no texts are named by what they look like.
+/// Returns the name of a key; for a key that is no string, its debug form.
 fn name_of(key: &Yaml) -> String {
     match key {
         Yaml::String(text) => text.clone(),

@@ -1,5 +1,5 @@
-//! Errors on their way to Python: a code that the reference implementation has, too, a text with all causes, and
-//! details for the attributes of the exception.
+//! The conversion of errors to Python exceptions: a code, in most cases one of the reference implementation, a message with all
+//! causes, and details for the attributes of the exception.
 
 mod chunks;
 mod layers;
@@ -15,7 +15,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use serde_json::{Map, Value};
 
-/// Why work failed, as Python is told.
+/// The failure of work, in the form in which Python gets it.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     kind: &'static str,
@@ -24,7 +24,8 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// `kind` is a code of the reference implementation, or one of ours: `outcome-unknown`, `forked`, `cancelled`.
+    /// Returns a failure. `kind` is a code of the reference implementation, or one of this package: `outcome-unknown`, `forked`,
+    /// `cancelled`.
     pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -49,14 +50,14 @@ impl Failure {
         self.kind
     }
 
-    /// Says first what it is about.
+    /// Puts the name of the object before the message.
     #[must_use]
     pub(crate) fn prefixed(mut self, what: &str) -> Self {
         self.message = format!("{what}: {}", self.message);
         self
     }
 
-    /// An error of Rust by its code.
+    /// Returns the failure of an error with the given code.
     pub(crate) fn of(kind: &'static str, error: &(dyn Error + 'static)) -> Self {
         Self::new(kind, chain(error))
     }
@@ -75,8 +76,8 @@ impl Failure {
         )
     }
 
-    /// What a function of Python raised, for those who cannot pass on the exception itself; `kind` is what its failure means
-    /// to them.
+    /// Returns the failure for an exception of a Python function, for callers that cannot pass the exception on. `kind` is the code
+    /// of the failure, and `what` names the function.
     pub(crate) fn of_python(py: Python<'_>, kind: &'static str, what: &str, error: &PyErr) -> Self {
         let raised = error.value(py);
         let class = error
@@ -99,7 +100,7 @@ impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
         Python::attach(|py| match raised(py, &failure) {
             Ok(error) => error,
-            // Only while the interpreter or the package is torn down.
+            // This happens only while the interpreter or the package is torn down.
             Err(error) => error,
         })
     }
@@ -118,7 +119,7 @@ fn raised(py: Python<'_>, failure: &Failure) -> PyResult<PyErr> {
     Ok(PyErr::from_value(exception))
 }
 
-/// The text of an error with its causes, each thing said once.
+/// Returns the message of an error with the messages of its causes, each once.
 pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -133,17 +134,17 @@ pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// An error of a layer that knows its code.
+/// An error of a layer that has a code.
 trait Coded: Error + Sized + 'static {
     fn code(&self) -> &'static str;
 
-    /// Adds the details that it knows.
+    /// Adds the details of the error to the failure.
     fn detailed(&self, failure: Failure) -> Failure {
         failure
     }
 }
 
-/// Makes failures of errors that know their codes.
+/// Implements the conversion to failures for errors that have codes.
 macro_rules! failures_from {
     ($($error:ty),* $(,)?) => {
         $(impl From<$error> for $crate::errors::Failure {

@@ -1,7 +1,7 @@
-//! Access to virtual chunks, as a user grants it: a prefix of locations, and the credentials for what lies below it.
+//! Access to virtual chunks that a user grants: a prefix of locations, and the credentials for objects below it.
 //!
-//! Where requests go, and what of the repository's configuration is heeded, the facade decides, as for the command line.
-//! This file supplies the identities alone.
+//! The facade decides where requests go and which parts of the repository's configuration apply, as for the command line. This
+//! file supplies only the identities.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,13 +19,13 @@ use crate::storage::connect;
 use crate::storage::description::{
     Azure, AzureIdentity, Gcs, GcsIdentity, Preset, S3, S3Identity, Settings, parse,
 };
-use crate::storage::functions::Function;
+use crate::storage::functions::CredentialFunction;
 
 /// The credentials with which objects below a prefix are read.
 #[derive(Clone, Deserialize)]
 #[serde(tag = "service", rename_all = "snake_case", deny_unknown_fields)]
 enum Grant {
-    /// Nobody said: the environment, or nobody.
+    /// Not specified: the credentials of the environment, or none.
     Any {},
     S3 {
         identity: S3Identity,
@@ -66,11 +66,11 @@ impl Grant {
     }
 }
 
-/// Returns the access of grants: a prefix with options as on the command line, credentials as JSON, and a function that
-/// gives new ones.
+/// Returns the access of grants. Each has a prefix with options as on the command line, credentials as JSON, and a function that
+/// returns new credentials.
 ///
 /// # Errors
-/// A prefix that is none, and credentials that are none, or not of the service of the prefix.
+/// If a prefix is invalid, or credentials are invalid or belong to another service than the prefix.
 pub(crate) fn access(
     grants: Vec<(String, String, Option<Py<PyAny>>)>,
 ) -> Result<VirtualAccess, Failure> {
@@ -100,18 +100,18 @@ pub(crate) fn access(
         }
         let identity = BucketIdentity {
             credentials,
-            function: function.map(Function::new),
+            function: function.map(CredentialFunction::new),
         };
         access = grant_as(access, &text, Arc::new(identity))?;
     }
     Ok(access)
 }
 
-/// Whose credentials a bucket is asked with.
+/// The identity of requests to a bucket.
 #[derive(Clone)]
 struct BucketIdentity {
     credentials: Grant,
-    function: Option<Function>,
+    function: Option<CredentialFunction>,
 }
 
 impl fmt::Debug for BucketIdentity {
@@ -143,8 +143,8 @@ impl Identity for BucketIdentity {
 }
 
 impl BucketIdentity {
-    /// Credentials of the environment, which the caller did not name, go to the usual server only, and to no bucket that
-    /// needs none.
+    /// Returns whether credentials of the environment may be used. Without an explicit choice of the caller, they go only to the
+    /// default server, and to no public bucket.
     fn may_use_environment(bucket: &GrantedBucket) -> bool {
         bucket.endpoint.is_none() && bucket.preset.is_none() && !bucket.is_public
     }
@@ -182,7 +182,7 @@ impl BucketIdentity {
             None | Some("aws") => None,
             Some("r2") => Some(Preset::R2),
             Some("tigris") => Some(Preset::Tigris),
-            // What these need is said one by one.
+            // Each setting of these services is given explicitly.
             Some("minio" | "ceph") => None,
             Some(other) => {
                 return Err(Failure::new(
@@ -197,12 +197,12 @@ impl BucketIdentity {
             prefix: bucket.prefix.clone(),
             region: bucket.region.clone(),
             endpoint: bucket.endpoint.clone(),
-            // The reader has named it.
+            // The reader has named the endpoint.
             allow_http: true,
             path_style: bucket.path_style.or(by_path.then_some(true)),
             preset,
             requester_pays: bucket.requester_pays,
-            // Nothing is written, and no upload has a digest.
+            // Virtual chunks are only read, so no upload needs a digest.
             checksum: None,
             stall_timeout: bucket.stall_timeout.map(|time| time.as_secs()),
             read_headers: BTreeMap::new(),
@@ -238,7 +238,7 @@ impl BucketIdentity {
     }
 }
 
-/// Whether somebody has set up credentials of Google on this machine, in a file.
+/// Returns whether this machine has a file with Google credentials.
 fn has_google_credentials() -> bool {
     if std::env::var_os("GOOGLE_APPLICATION_CREDENTIALS").is_some_and(|it| !it.is_empty()) {
         return true;

@@ -1,55 +1,20 @@
 //! Files of a repository as JSON, in the shapes that the reference implementation gives them.
 
+mod header;
 mod repo_info;
 
-use icefield::format::{
-    ChunkRef, Compression, FormatFile, HEADER_LEN, Header, NodeKind, NodeRecord, layout,
-};
-use icefield::storage::{GetOptions, GetRange, Key, StorageError};
+use icefield::format::{ChunkRef, FormatFile, NodeKind, NodeRecord, layout};
 use icefield::{FetchError, ManifestId, Repository, RepositoryError};
 use serde_json::{Map, Value, json};
 
 use crate::convert;
 use crate::errors::Failure;
 use crate::refs::of_snapshot;
+use header::{header, time};
 
 pub(crate) use repo_info::inspect_repo_info;
 
-/// The header of a file of which the rest is decoded elsewhere.
-async fn header(repository: &Repository, key: &str, file: FormatFile) -> Result<Value, Failure> {
-    let key = Key::parse(key).map_err(StorageError::from)?;
-    let range = GetRange::Bounded(0..HEADER_LEN as u64);
-    let object = repository
-        .storage()
-        .get(&key, GetOptions::range(range))
-        .await?;
-    let header = Header::decode(&object.bytes().await?, file)?;
-    let writer = header.implementation();
-    let (name, version) = program(&writer);
-    Ok(json!({
-        "written_by": writer,
-        "app_name": name,
-        "app_version": version,
-        "spec_version": format!("{}.0", header.spec_version),
-        "file_type": header.kind.metadata_name(),
-        "compression": match header.compression {
-            Compression::None => "none",
-            Compression::Zstd => "zstd",
-        },
-    }))
-}
-
-/// Takes `name-version` apart, where the name may have dashes.
-fn program(writer: &str) -> (&str, Option<&str>) {
-    let is_version = |at: &usize| writer[at + 1..].starts_with(|it: char| it.is_ascii_digit());
-    let mut dashes = writer.match_indices('-').map(|(at, _)| at);
-    match dashes.find(is_version) {
-        Some(at) => (&writer[..at], Some(&writer[at + 1..])),
-        None => (writer, None),
-    }
-}
-
-/// A file that a caller named and that is not there.
+/// Returns the failure of a caller that names a file which does not exist.
 fn absent(error: RepositoryError, what: &str, id: &str) -> Failure {
     match error {
         RepositoryError::Fetch(FetchError::Missing { .. }) => Failure::new(
@@ -58,23 +23,6 @@ fn absent(error: RepositoryError, what: &str, id: &str) -> Failure {
         ),
         error => error.into(),
     }
-}
-
-fn time(micros: u64) -> Result<String, Failure> {
-    let time = i64::try_from(micros)
-        .ok()
-        .and_then(|micros| jiff::Timestamp::from_microsecond(micros).ok());
-    let time = time.ok_or_else(|| {
-        let message = format!("{micros} microseconds since 1970 lie beyond the calendar");
-        Failure::new("deserialization", message)
-    })?;
-    // As the reference has them: in whole seconds, milliseconds or microseconds, whichever are enough.
-    let digits = match micros {
-        it if it.is_multiple_of(1_000_000) => 0,
-        it if it.is_multiple_of(1_000) => 3,
-        _ => 6,
-    };
-    Ok(format!("{time:.digits$}"))
 }
 
 pub(crate) async fn inspect_snapshot(repository: &Repository, id: &str) -> Result<String, Failure> {

@@ -1,6 +1,6 @@
 //! The native module of the Python package `icefield`.
 //!
-//! Few classes with plain arguments; what users see is written in Python, above this.
+//! It has few classes with plain arguments. The public interface is Python code on top of it.
 
 mod beyond;
 mod command;
@@ -14,7 +14,6 @@ mod process;
 mod refs;
 mod reindex;
 mod repository;
-mod returned;
 mod rows;
 mod session;
 mod solver;
@@ -42,7 +41,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<store::Store>()?;
     module.add_class::<stream::Stream>()?;
     module.add_class::<task::Task>()?;
-    process::hook(module.py())?;
+    process::register_call_wait(module.py())?;
     module.add_function(wrap_pyfunction!(process::before_fork, module)?)?;
     module.add_function(wrap_pyfunction!(process::after_fork_in_child, module)?)?;
     module.add_function(wrap_pyfunction!(process::initialize_logs, module)?)?;

@@ -1,22 +1,22 @@
-//! How repositories are opened and made, and what can be asked without opening one.
+//! Opening and creating repositories, and reads that need no open repository.
 
 use icefield::format::SpecVersion;
 use icefield::{RepositoryBuilder, RepositoryError};
 
 use crate::errors::Failure;
-use crate::storage::{Place, Storage};
+use crate::storage::{Storage, StorageHandle};
 use crate::{document, grants};
 
-/// Prefix, credentials (JSON), and a function that gives new ones.
+/// A prefix, credentials (JSON), and a function that returns new credentials.
 pub(crate) type Grant = (String, String, Option<pyo3::Py<pyo3::PyAny>>);
 
-/// How to open or create a repository, as far as it can be said before its store is connected.
+/// The arguments for opening or creating a repository, checked before its store is connected.
 #[derive(Clone)]
 pub(crate) struct Opening {
-    place: Place,
+    place: StorageHandle,
     config: icefield::RepositoryConfig,
     access: icefield::VirtualAccess,
-    /// Of a repository that is made.
+    /// The version of the format of a new repository.
     spec_version: SpecVersion,
 }
 
@@ -27,7 +27,7 @@ impl Opening {
         grants: Vec<Grant>,
     ) -> Result<Self, Failure> {
         Ok(Self {
-            place: storage.place()?,
+            place: storage.storage_handle()?,
             config: match config {
                 Some(config) => document::config_from_json(config)?,
                 None => icefield::RepositoryConfig::default(),
@@ -37,16 +37,16 @@ impl Opening {
         })
     }
 
-    /// Chooses the version of the format of a repository that is made.
+    /// Sets the version of the format of a new repository.
     ///
     /// # Errors
-    /// `unsupported-spec-version`
+    /// `unsupported-spec-version`, for other versions than 1 and 2.
     pub(crate) fn of_version(self, number: u8) -> Result<Self, Failure> {
         let spec_version = match number {
             1 => SpecVersion::V1,
             2 => SpecVersion::V2,
             other => {
-                let message = format!("there is no version {other} of the format: take 1 or 2");
+                let message = format!("the format has no version {other}: use 1 or 2");
                 return Err(Failure::new("unsupported-spec-version", message));
             }
         };
@@ -62,7 +62,7 @@ impl Opening {
         Ok(builder.config(self.config).virtual_access(self.access))
     }
 
-    /// Opens the repository: once more if its configuration, which is then known, says how its store is to be used.
+    /// Opens the repository. Opens it a second time if its stored configuration has settings for the store.
     pub(crate) async fn open(self) -> Result<icefield::Repository, Failure> {
         let opened = self.clone().builder().await?.open().await?;
         self.configured(opened).await
@@ -90,7 +90,7 @@ impl Opening {
         }
     }
 
-    /// As [`Opening::builder`], to create a repository.
+    /// The same as [`Opening::builder`], for a new repository.
     pub(crate) async fn creation(
         self,
         among_other_objects: bool,
@@ -103,7 +103,7 @@ impl Opening {
     }
 }
 
-pub(crate) async fn fetch_spec_version(place: Place) -> Result<Option<u8>, Failure> {
+pub(crate) async fn fetch_spec_version(place: StorageHandle) -> Result<Option<u8>, Failure> {
     match icefield::Repository::open(place.open().await?).await {
         Ok(repository) => Ok(Some(repository.spec_version() as u8)),
         Err(RepositoryError::NotFound { .. }) => Ok(None),
@@ -111,7 +111,7 @@ pub(crate) async fn fetch_spec_version(place: Place) -> Result<Option<u8>, Failu
     }
 }
 
-pub(crate) async fn fetch_config(place: Place) -> Result<Option<String>, Failure> {
+pub(crate) async fn fetch_config(place: StorageHandle) -> Result<Option<String>, Failure> {
     let repository = icefield::Repository::open(place.open().await?).await?;
     match repository.has_stored_config() {
         true => document::config_to_json(&repository.stored_config()).map(Some),

@@ -12,7 +12,7 @@ use crate::errors::Failure;
 use crate::rows::{self, SnapshotRow};
 use crate::session::Session;
 
-/// Reads what `kind` (branch, tag, snapshot) and `name` mean.
+/// Resolves a revision: `kind` is branch, tag or snapshot.
 pub(crate) fn revision(kind: &str, name: &str, as_of: Option<i64>) -> Result<Revision, Failure> {
     let revision = convert::revision(kind, name)?;
     Ok(match as_of {
@@ -21,7 +21,7 @@ pub(crate) fn revision(kind: &str, name: &str, as_of: Option<i64>) -> Result<Rev
     })
 }
 
-/// What a caller named and is not there is no damage.
+/// Returns the failure of a snapshot that the caller named. A missing one is not found, and no damage.
 pub(crate) fn of_snapshot(error: RepositoryError, id: SnapshotId) -> Failure {
     match error {
         RepositoryError::Fetch(FetchError::Missing { .. } | FetchError::NotListed { .. }) => {
@@ -53,7 +53,7 @@ pub(crate) async fn lookup_tag(repository: &Repository, name: &str) -> Result<St
     Ok(id.to_string())
 }
 
-/// An edit of a branch or a tag that may be refused.
+/// Returns the failure of an edit of a branch or a tag that did not land.
 fn landed(outcome: EditOutcome, kind: &str, name: &str) -> Result<(), Failure> {
     match outcome {
         EditOutcome::Done(_) => Ok(()),
@@ -110,7 +110,7 @@ pub(crate) async fn delete_tag(repository: &Repository, name: &str) -> Result<()
     landed(repository.delete_tag(&tag).await?, "tag", name)
 }
 
-/// Opens a session that only moves nodes. What its commit would be refused for, it is refused for itself.
+/// Opens a session that only moves nodes. Refuses it for every reason for which its commit would be refused.
 pub(crate) async fn rearrange_session(
     repository: Repository,
     branch: BranchName,
@@ -147,7 +147,7 @@ pub(crate) async fn lookup_snapshot(
     ))
 }
 
-/// id, size in bytes, number of references.
+/// The id, the size in bytes, and the number of chunk refs.
 pub(crate) async fn list_manifest_files(
     repository: &Repository,
     id: &str,

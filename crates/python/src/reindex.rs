@@ -1,7 +1,7 @@
-//! Moving chunks as functions of Python say.
+//! Moving chunks with Python functions that map chunk indices.
 //!
-//! The functions are asked first, for all chunks, while nothing of the session is held: they may be slow, raise, or use
-//! the session. Then the chunks move as they said.
+//! The functions are called first, for all chunks, and without any lock of the session: they may be slow, raise, or use the
+//! session. The chunks move afterwards.
 
 use std::collections::HashMap;
 
@@ -12,16 +12,16 @@ use pyo3::prelude::*;
 use crate::errors::Failure;
 use crate::process;
 
-/// Where each chunk goes, or comes from.
-type Table = HashMap<ChunkIndex, Option<ChunkIndex>>;
+/// The new index, or the source, of each chunk; `None` deletes it.
+type ChunkTargets = HashMap<ChunkIndex, Option<ChunkIndex>>;
 
-/// What became of it. What a function raised is raised again as it is.
-pub(crate) enum Moved {
+/// The outcome of a reindexing. An exception of a function is raised again unchanged.
+pub(crate) enum ReindexOutcome {
     Done,
     Raised(PyErr),
 }
 
-impl<'py> IntoPyObject<'py> for Moved {
+impl<'py> IntoPyObject<'py> for ReindexOutcome {
     type Target = PyAny;
     type Output = Bound<'py, PyAny>;
     type Error = PyErr;
@@ -34,14 +34,14 @@ impl<'py> IntoPyObject<'py> for Moved {
     }
 }
 
-/// Moves the chunks of an array: `forward` says where each goes, `backward`, if given, where what is at a place comes
-/// from.
+/// Moves the chunks of an array. `forward` maps the index of a chunk to its new index; `backward`, if given, maps an index to
+/// the index of the chunk that moves there.
 pub(crate) async fn run(
     session: Session,
     path: NodePath,
     forward: Py<PyAny>,
     backward: Option<Py<PyAny>>,
-) -> Result<Moved, Failure> {
+) -> Result<ReindexOutcome, Failure> {
     if session.is_read_only() {
         return Err(SessionError::ReadOnly.into());
     }
@@ -50,21 +50,22 @@ pub(crate) async fn run(
     let chunks: Vec<ChunkIndex> = chunks.try_collect().await?;
     let grid = array.chunk_counts;
     let place = path.clone();
-    // They may wait for work of this very runtime.
-    let asked = process::aside(move || {
+    // The functions may wait for work of this runtime.
+    let asked = process::on_own_thread(move || {
         let asked = process::in_python(|py| {
-            let goes = ask(forward.bind(py), &chunks, |wrong| {
+            let goes = target_indices(forward.bind(py), &chunks, |wrong| {
                 Err(out_of_grid(&place, wrong, &grid))
             })?;
-            // What comes from outside of the grid comes from nowhere.
-            let comes = backward.map(|backward| ask(backward.bind(py), &chunks, |_| Ok(None)));
+            // A source outside the grid has no chunk.
+            let comes =
+                backward.map(|backward| target_indices(backward.bind(py), &chunks, |_| Ok(None)));
             Ok::<_, PyErr>((goes, comes.transpose()?))
         });
-        asked.ok_or_else(process::ending)
+        asked.ok_or_else(process::interpreter_is_ending)
     });
     let (goes, comes) = match asked.await?? {
         Ok(tables) => tables,
-        Err(raised) => return Ok(Moved::Raised(raised)),
+        Err(raised) => return Ok(ReindexOutcome::Raised(raised)),
     };
     let forward = |index: &[u32]| goes.get(index).cloned().flatten();
     let moved = match comes {
@@ -72,24 +73,24 @@ pub(crate) async fn run(
         Some(comes) => {
             let backward = |index: &[u32]| match comes.get(index) {
                 Some(from) => from.clone(),
-                // It came meanwhile, and stays.
+                // A concurrent write added this chunk, which stays.
                 None => Some(ChunkIndex::from(index)),
             };
             session.reindex(&path, forward, Some(&backward)).await
         }
     };
     moved?;
-    Ok(Moved::Done)
+    Ok(ReindexOutcome::Done)
 }
 
-/// Asks a function about each chunk. `wrong` decides about an answer that no chunk can have.
-fn ask(
+/// Calls a function for each chunk. `wrong` handles results that are no index of a chunk.
+fn target_indices(
     function: &Bound<'_, PyAny>,
     chunks: &[ChunkIndex],
     wrong: impl Fn(&[i64]) -> PyResult<Option<ChunkIndex>>,
-) -> PyResult<Table> {
+) -> PyResult<ChunkTargets> {
     let py = function.py();
-    let mut table = Table::with_capacity(chunks.len());
+    let mut table = ChunkTargets::with_capacity(chunks.len());
     for (number, chunk) in chunks.iter().enumerate() {
         if number % 1024 == 0 {
             py.check_signals()?;

@@ -1,11 +1,11 @@
-//! A repository that is open. What it does is in `refs`, `upkeep` and `inspect`; here is how Python calls it.
+//! Open repositories as Python calls them. The work is in `refs`, `upkeep` and `inspect`.
 
 use icefield::{EditOutcome, Interrupt, UpgradeOptions};
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
 use crate::opening::{Grant, Opening, fetch_config, fetch_spec_version};
-use crate::process::Own;
+use crate::process::ProcessOwned;
 use crate::rows::DiffRow;
 use crate::session::Session;
 use crate::storage::Storage;
@@ -15,49 +15,49 @@ use crate::task::{
 };
 use crate::{convert, document, inspect, refs, state, upkeep};
 
-/// Snapshots of a history, or entries of the operations log, that are handed over at a time.
+/// The number of snapshots of a history, or entries of the operations log, in one batch.
 const HISTORY_BATCH: usize = 100;
 
-/// What goes on, and where to look for what became of it.
+/// Names of lasting changes, each with the way to find out its outcome.
 const CREATION: (&str, &str) = (
     "The creation of the repository",
     "`Repository.exists` tells",
 );
 const CONFIG: (&str, &str) = (
     "The change of the stored configuration",
-    "`Repository.fetch_config` shows what is stored",
+    "`Repository.fetch_config` shows it",
 );
 const BRANCH: (&str, &str) = (
     "The change of the branch",
-    "`lookup_branch` shows where it is",
+    "`lookup_branch` shows where it points",
 );
-const STATUS: (&str, &str) = ("The change of the status", "`get_status` shows what it is");
+const STATUS: (&str, &str) = ("The change of the status", "`get_status` shows it");
 const UPGRADE: (&str, &str) = (
     "The upgrade",
     "`Repository.fetch_spec_version` shows the version; called again, the upgrade goes on",
 );
-const FLAG: (&str, &str) = (
-    "The change of the feature flag",
-    "`feature_flags` shows what is set",
-);
+const FLAG: (&str, &str) = ("The change of the feature flag", "`feature_flags` shows it");
 const METADATA: (&str, &str) = (
     "The change of the metadata of the repository",
-    "`get_metadata` shows what it is",
+    "`get_metadata` shows it",
 );
-const TAG: (&str, &str) = ("The change of the tag", "`lookup_tag` shows where it is");
+const TAG: (&str, &str) = (
+    "The change of the tag",
+    "`lookup_tag` shows where it points",
+);
 
-/// An open repository. All methods but the plainest begin a [`Task`].
+/// An open repository. Methods that do I/O begin a [`Task`].
 #[pyclass(frozen, module = "icefield._native")]
-pub(crate) struct Repository(Own<icefield::Repository>, u8);
+pub(crate) struct Repository(ProcessOwned<icefield::Repository>, u8);
 
 impl Repository {
     pub(crate) fn new(repository: icefield::Repository) -> Self {
-        // A forked child may show it, too.
+        // A forked child may show the repository, too.
         let version = repository.spec_version() as u8;
-        Self(Own::new(repository), version)
+        Self(ProcessOwned::new(repository), version)
     }
 
-    /// A handle of the repository itself.
+    /// Returns a handle of the repository itself.
     ///
     /// # Errors
     /// `forked`, if a parent of this process opened it.
@@ -71,7 +71,7 @@ async fn save_config(repository: icefield::Repository) -> Result<(), Failure> {
         EditOutcome::Done(_) => Ok(()),
         EditOutcome::Refused(_) => Err(Failure::new(
             "config-updated",
-            "somebody else has changed the stored configuration since the repository was opened: nothing was \
+            "another client has changed the stored configuration since the repository was opened: nothing was \
              changed; open it again, look at what is stored, and save again",
         )),
         outcome => Err(Failure::of_edit(outcome, "the stored configuration")),
@@ -96,7 +96,7 @@ impl Repository {
         })
     }
 
-    /// Opens a repository. With `for_all`, who gives up waiting does not end it for the others.
+    /// Opens a repository. With `for_all`, several callers wait for it, and one that gives up does not end it for the others.
     #[staticmethod]
     #[pyo3(signature = (storage, config, grants, for_all=false))]
     fn open(
@@ -129,7 +129,7 @@ impl Repository {
 
     #[staticmethod]
     fn exists(py: Python<'_>, storage: &Storage) -> PyResult<Task> {
-        let place = storage.place()?;
+        let place = storage.storage_handle()?;
         begin(py, async move {
             let storage = place.open().await?;
             Ok(icefield::Repository::exists(storage).await?)
@@ -138,15 +138,15 @@ impl Repository {
 
     #[staticmethod]
     fn fetch_spec_version(py: Python<'_>, storage: &Storage) -> PyResult<Task> {
-        begin(py, fetch_spec_version(storage.place()?))
+        begin(py, fetch_spec_version(storage.storage_handle()?))
     }
 
     #[staticmethod]
     fn fetch_config(py: Python<'_>, storage: &Storage) -> PyResult<Task> {
-        begin(py, fetch_config(storage.place()?))
+        begin(py, fetch_config(storage.storage_handle()?))
     }
 
-    /// The configuration in force.
+    /// Returns the effective configuration.
     fn config(&self) -> PyResult<String> {
         Ok(document::config_to_json(&self.0.get()?.config())?)
     }
@@ -437,7 +437,7 @@ impl Repository {
         force: bool,
     ) -> PyResult<Task> {
         let repository = self.handle()?;
-        // Dropped in the middle, it would keep others from collecting until they may take it for dead.
+        // A collection dropped halfway would block other collections until its lock expires.
         let interrupt = Interrupt::new();
         begin_interruptible(py, interrupt.clone(), GOES_ON, async move {
             upkeep::garbage_collect(&repository, older_than, dry_run, force, &interrupt).await

@@ -1,4 +1,4 @@
-//! Snapshots and differences as Python takes them.
+//! Snapshots and differences in the form in which Python gets them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use icefield::{ChunkIndex, Diff, NodePath, SnapshotInfo, micros_of_time};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-/// id, id of the parent, microseconds, message, metadata (JSON object).
+/// The id, the id of the parent, the time in microseconds since 1970, the message, and the metadata (JSON object).
 pub(crate) type SnapshotRow = (String, Option<String>, u64, String, String);
 
 pub(crate) fn snapshot(info: SnapshotInfo) -> SnapshotRow {
@@ -43,7 +43,7 @@ impl<'py> IntoPyObject<'py> for DiffRow {
             row.set_item(name, paths.collect::<Vec<_>>())?;
         }
         row.set_item("updated_chunks", chunks(py, &diff.updated_chunks)?)?;
-        // In the order of logs.
+        // In the order of transaction logs.
         let mut moved: Vec<_> = diff.moved_nodes.iter().collect();
         moved.sort_by(|(_, one), (_, other)| one.cmp_segments(other));
         let moved = moved.into_iter();

@@ -1,41 +1,42 @@
-//! A session. What it does with virtual references is in `virtual_refs`; here is how Python calls it.
+//! Sessions as Python calls them. Virtual references are in `virtual_refs`.
+
+mod commit;
 
 use icefield::format::SpecVersion;
 use icefield::{
-    ChunkIndex, CommitOutcome, MergeOutcome, RebaseOutcome, RepositoryError, SessionError,
-    VersionSelection,
+    ChunkIndex, MergeOutcome, RebaseOutcome, RepositoryError, SessionError, VersionSelection,
 };
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
 use crate::errors::Failure;
-use crate::process::Own;
-use crate::reindex::{self, Moved};
-use crate::returned::Given;
+use crate::process::ProcessOwned;
+use crate::reindex::{self, ReindexOutcome};
 use crate::rows::DiffRow;
 use crate::solver::Solver;
 use crate::stream::{Stream, stream};
 use crate::task::{Task, begin, begin_lasting, begin_near, begin_to_the_end};
 use crate::virtual_refs::{self, Columns};
 use crate::{convert, document};
+use commit::{AmendRequest, CommitRequest, commit_result};
 
-/// Locations that are handed over at a time.
+/// The number of locations in one batch.
 const LOCATIONS_BATCH: usize = 10_000;
 
-/// Where to look for what became of a commit.
+/// Where a caller finds the outcome of a commit.
 const COMMITTED: &str = "once it has, `session.read_only` is True and `session.snapshot_id` the new snapshot, which \
                          `repository.ancestry(branch=...)` shows";
 
 /// A session, and the repository that it belongs to.
 #[pyclass(frozen, module = "icefield._native")]
-pub(crate) struct Session(Own<(icefield::Repository, icefield::Session)>);
+pub(crate) struct Session(ProcessOwned<(icefield::Repository, icefield::Session)>);
 
 impl Session {
     pub(crate) fn new(repository: icefield::Repository, session: icefield::Session) -> Self {
-        Self(Own::new((repository, session)))
+        Self(ProcessOwned::new((repository, session)))
     }
 
-    /// A handle of the session itself.
+    /// Returns a handle of the session itself.
     ///
     /// # Errors
     /// `forked`, if a parent of this process opened it.
@@ -43,7 +44,7 @@ impl Session {
         Ok(self.0.get()?.1.clone())
     }
 
-    /// The repository that it belongs to.
+    /// Returns the repository that the session belongs to.
     ///
     /// # Errors
     /// `forked`, if a parent of this process opened it.
@@ -56,7 +57,7 @@ impl Session {
     }
 
     /// # Errors
-    /// If the repository is of a version that has no such thing.
+    /// If the spec version of the repository does not have the feature `what`.
     fn check_version(&self, what: &'static str) -> Result<(), Failure> {
         let found = self.repository()?.spec_version();
         match found < SpecVersion::V2 {
@@ -81,8 +82,8 @@ impl Session {
     }
 }
 
-/// What the reference implementation says of a target where something else means another error.
-fn of_move(error: SessionError) -> Failure {
+/// Returns the failure of a move, with the codes of the reference implementation for an unusable target.
+fn move_failure(error: SessionError) -> Failure {
     match error {
         SessionError::PathTaken { .. } => Failure::of("move-wont-overwrite", &error),
         SessionError::ParentIsArray { .. } => {
@@ -92,64 +93,49 @@ fn of_move(error: SessionError) -> Failure {
     }
 }
 
-/// What is to be committed, and how.
-struct Committing {
-    message: String,
-    metadata: std::collections::BTreeMap<String, serde_json::Value>,
-    solver: Option<Solver>,
-    tries: usize,
-    allow_empty: bool,
+/// A fork to merge, as Python passes it.
+#[derive(FromPyObject)]
+enum ReturnedFork {
+    Session(Py<Session>),
+    Answer(PyBackedBytes),
 }
 
-impl Committing {
-    async fn run(self, session: icefield::Session) -> Result<String, Failure> {
-        let mut commit = session.commit(self.message);
-        for (name, value) in self.metadata {
-            commit = commit.metadata(name, value);
+/// A fork to merge, in a form that another thread can hold.
+enum ForkToMerge {
+    Session(icefield::Session),
+    Answer(PyBackedBytes),
+}
+
+impl ReturnedFork {
+    /// # Errors
+    /// `merge-not-allowed`, if the session is not a fork; `forked`, if a parent of this process opened it.
+    fn into_fork(self) -> Result<ForkToMerge, Failure> {
+        let fork = match self {
+            Self::Answer(bytes) => return Ok(ForkToMerge::Answer(bytes)),
+            Self::Session(session) => session.get().handle()?,
+        };
+        if !fork.is_fork() {
+            return Err(Failure::new(
+                "merge-not-allowed",
+                "one of the sessions to merge is no fork: only forks of this session are merged into it",
+            ));
         }
-        if self.allow_empty {
-            commit = commit.allow_empty();
-        }
-        if let Some(solver) = self.solver {
-            // So many times rebase and commit again; the first commit does not count.
-            commit = commit
-                .rebase_with(solver)
-                .tries(self.tries.saturating_add(1));
-        }
-        settled(commit.await?)
+        Ok(ForkToMerge::Session(fork))
     }
 }
 
-/// What is to be amended, and how.
-struct Amending {
-    message: String,
-    metadata: std::collections::BTreeMap<String, serde_json::Value>,
-    allow_empty: bool,
-}
-
-impl Amending {
-    async fn run(self, session: icefield::Session) -> Result<String, Failure> {
-        let mut amend = session.amend(self.message);
-        for (name, value) in self.metadata {
-            amend = amend.metadata(name, value);
+impl<'a> From<&'a ForkToMerge> for icefield::Returned<'a> {
+    fn from(fork: &'a ForkToMerge) -> Self {
+        match fork {
+            ForkToMerge::Session(fork) => Self::Fork(fork),
+            ForkToMerge::Answer(bytes) => Self::Sent(bytes),
         }
-        if self.allow_empty {
-            amend = amend.allow_empty();
-        }
-        settled(amend.await?)
-    }
-}
-
-fn settled(outcome: CommitOutcome) -> Result<String, Failure> {
-    match outcome {
-        CommitOutcome::Committed(id) => Ok(id.to_string()),
-        outcome => Err(Failure::of_commit(outcome)),
     }
 }
 
 #[pymethods]
 impl Session {
-    // Each may wait for somebody who writes a million rows: never with the interpreter's lock.
+    // Each call may wait for a writer of a million rows, so none holds the GIL.
 
     #[getter]
     fn read_only(&self, py: Python<'_>) -> PyResult<bool> {
@@ -164,7 +150,7 @@ impl Session {
         Ok(id.map_err(Failure::from)?.to_string())
     }
 
-    /// The branch that the session can be committed to.
+    /// The branch that the session commits to; `None` if it is read-only.
     #[getter]
     fn branch(&self, py: Python<'_>) -> PyResult<Option<String>> {
         let session = self.get()?;
@@ -185,7 +171,7 @@ impl Session {
         Ok(self.get()?.is_fork())
     }
 
-    /// The configuration in force.
+    /// Returns the effective configuration.
     fn config(&self) -> PyResult<String> {
         let (repository, _) = self.0.get()?;
         Ok(document::config_to_json(&repository.config())?)
@@ -196,14 +182,14 @@ impl Session {
         begin_near(py, async move { Ok(DiffRow(session.status().await?)) })
     }
 
-    /// Gives a node another path, which the log names as a move.
+    /// Gives a node another path, which the transaction log records as a move.
     fn move_node(&self, py: Python<'_>, from_: &str, to: &str) -> PyResult<Task> {
         let (from, to) = (convert::path(from_)?, convert::path(to)?);
         self.check_version("moving nodes")?;
         let session = self.handle()?;
         begin_to_the_end(py, async move {
             let moved = session.move_node(&from, &to).await;
-            moved.map_err(of_move)
+            moved.map_err(move_failure)
         })
     }
 
@@ -226,7 +212,7 @@ impl Session {
         allow_empty: bool,
     ) -> PyResult<Task> {
         let session = self.check_commit()?;
-        let committing = Committing {
+        let committing = CommitRequest {
             message,
             metadata: convert::metadata(metadata)?,
             solver: solver.map(Solver::from_json).transpose()?,
@@ -238,7 +224,7 @@ impl Session {
         committed
     }
 
-    /// Puts a new snapshot in the place of the one that the session is based on.
+    /// Replaces the snapshot that the session is based on by a new one.
     fn amend(
         &self,
         py: Python<'_>,
@@ -248,7 +234,7 @@ impl Session {
     ) -> PyResult<Task> {
         self.check_version("amending a commit")?;
         let session = self.check_commit()?;
-        let amending = Amending {
+        let amending = AmendRequest {
             message,
             metadata: convert::metadata(metadata)?,
             allow_empty,
@@ -258,11 +244,11 @@ impl Session {
         amended
     }
 
-    /// Finds out what became of a commit whose outcome is unknown, and brings it to its end.
+    /// Finds out the outcome of a commit whose outcome is unknown, and completes it.
     fn resolve(&self, py: Python<'_>) -> PyResult<Task> {
         let session = self.handle()?;
         begin_lasting(py, "The commit", COMMITTED, async move {
-            settled(session.resolve().await?)
+            commit_result(session.resolve().await?)
         })
     }
 
@@ -326,12 +312,12 @@ impl Session {
         Ok(Self::new(repository.clone(), fork.map_err(Failure::from)?))
     }
 
-    fn merge(&self, py: Python<'_>, returned: Vec<Given>) -> PyResult<Task> {
+    fn merge(&self, py: Python<'_>, returned: Vec<ReturnedFork>) -> PyResult<Task> {
         let session = self.handle()?;
-        let returned = returned.into_iter().map(Given::held);
+        let returned = returned.into_iter().map(ReturnedFork::into_fork);
         let returned = returned.collect::<Result<Vec<_>, _>>()?;
         begin(py, async move {
-            // Equal chunks are one chunk; of different ones nobody knows which was meant.
+            // Equal chunks count as one chunk. Different ones are a conflict: no rule says which one the caller meant.
             match session
                 .merge_forks(&returned, VersionSelection::Fail)
                 .await?
@@ -368,14 +354,14 @@ impl Session {
         let path = convert::path(path)?;
         let session = self.handle()?;
         begin(py, async move {
-            let moved: Moved = reindex::run(session, path, forward, backward).await?;
+            let moved: ReindexOutcome = reindex::run(session, path, forward, backward).await?;
             Ok(moved)
         })
     }
 
     fn virtual_locations(&self, py: Python<'_>) -> PyResult<Stream> {
         let (repository, session) = self.0.get()?.clone();
-        // All nodes are listed first.
+        // The call lists all nodes before it returns.
         let locations = py.detach(|| virtual_refs::locations(repository, session));
         Ok(stream(locations, LOCATIONS_BATCH))
     }
@@ -383,7 +369,7 @@ impl Session {
     fn chunk_coordinates(&self, py: Python<'_>, path: &str, batch: usize) -> PyResult<Stream> {
         let path = convert::path(path)?;
         let session = self.handle()?;
-        // What is pending is sorted first.
+        // The call sorts pending edits before it returns.
         let coordinates = py.detach(|| virtual_refs::coordinates(session, path));
         Ok(stream(coordinates, batch))
     }
@@ -391,7 +377,7 @@ impl Session {
     fn chunk_type(&self, py: Python<'_>, path: &str, index: Vec<i64>) -> PyResult<Task> {
         let path = convert::path(path)?;
         let session = self.handle()?;
-        // A number that no chunk can have.
+        // A negative number names no chunk.
         let index = index.into_iter().map(|at| u32::try_from(at).ok());
         let index: Option<ChunkIndex> = index.collect::<Option<Vec<_>>>().map(ChunkIndex::from);
         begin_near(py, async move {

@@ -1,4 +1,4 @@
-//! Who decides conflicts, as a document says it.
+//! Conflict solvers, parsed from JSON.
 
 use async_trait::async_trait;
 use icefield::storage::BoxError;
@@ -7,17 +7,17 @@ use serde_json::Value;
 
 use crate::errors::Failure;
 
-/// A solver that a document describes.
+/// A conflict solver.
 #[derive(Debug)]
 pub(crate) enum Solver {
-    /// Finds conflicts, and settles none.
+    /// Finds conflicts, and resolves none.
     Detect(Detector),
-    /// Settles what has one answer for each kind of conflict.
+    /// Resolves each kind of conflict by a fixed rule.
     Settle(BasicSolver),
 }
 
 impl Solver {
-    /// Reads
+    /// Parses
     /// `{"detector": "strict", "on_chunk_conflict": "ours", "fail_on_delete_of_updated_array": false, …}`.
     pub(crate) fn from_json(document: &str) -> Result<Self, Failure> {
         let wrong = |problem: &str| {
@@ -56,8 +56,8 @@ impl Solver {
         Ok(Self::Settle(solver))
     }
 
-    /// The same with ours and theirs changed: for changes that are carried over to a branch, the core calls those
-    /// ours, and people call so what the branch has.
+    /// Swaps ours and theirs. For changes that are applied to a branch, the core calls those changes ours, whereas users call the
+    /// changes of the branch so.
     pub(crate) fn of_branch(self) -> Self {
         let changed = |selection| match selection {
             VersionSelection::UseOurs => VersionSelection::UseTheirs,

@@ -1,4 +1,4 @@
-//! What a repository says of itself as a whole: status, features, metadata, and what was done to it. Of spec version 2.
+//! The state of a repository of spec version 2 as a whole: status, feature flags, metadata, and the operations log.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 use crate::convert;
 use crate::errors::Failure;
 
-/// availability, microseconds, reason.
+/// The availability, the time in microseconds since 1970, and the reason.
 pub(crate) type StatusRow = (u8, u64, Option<String>);
 
-/// number, name, whether it is on by default, what it is set to.
+/// The number, the name, the default, and the set value of a feature flag.
 pub(crate) type FlagRow = (u16, &'static str, bool, Option<bool>);
 
-/// name of the kind, its fields (JSON object), microseconds, name of the backup.
+/// The kind, its fields (JSON object), the time in microseconds since 1970, and the name of the backup.
 pub(crate) type UpdateRow = (&'static str, String, u64, Option<String>);
 
 fn landed(outcome: EditOutcome, what: &str) -> Result<(), Failure> {
@@ -26,7 +26,7 @@ fn landed(outcome: EditOutcome, what: &str) -> Result<(), Failure> {
     }
 }
 
-/// A value that is neither of those that Python has names for is a status in which nothing may be written.
+/// Returns the number of an availability. One without a name in Python forbids writes.
 fn availability(status: &RepoStatus) -> u8 {
     match status.availability {
         Availability::Online => 0,
@@ -54,11 +54,11 @@ pub(crate) async fn set_status(
     landed(outcome, "the status of the repository")
 }
 
-/// The flags that have names.
+/// Returns the feature flags that have names.
 pub(crate) async fn flags(repository: &Repository) -> Result<Vec<FlagRow>, Failure> {
     let flags = repository.feature_flags().await?;
     let named = FeatureFlag::NAMED.iter();
-    // All features that have names are on by default.
+    // All named features are on by default.
     let rows = named.map(|(flag, name)| (flag.0, *name, true, flags.get(*flag)));
     Ok(rows.collect())
 }
@@ -69,13 +69,13 @@ pub(crate) async fn set_flag(
     value: Option<bool>,
 ) -> Result<(), Failure> {
     if repository.spec_version() == SpecVersion::V1 {
-        // Whatever its name is.
+        // Version 1 has no feature flags: this call fails for every name.
         repository.feature_flags().await?;
     }
     let flag = FeatureFlag::named(name).ok_or_else(|| {
         let names: Vec<_> = FeatureFlag::NAMED.iter().map(|(_, name)| *name).collect();
         let names = names.join(", ");
-        let message = format!("there is no feature flag {name:?}: take one of {names}");
+        let message = format!("there is no feature flag {name:?}: use one of {names}");
         Failure::new("invalid-feature-flag", message)
     })?;
     let outcome = repository.set_feature_flag(flag, value).await?;
@@ -96,7 +96,7 @@ pub(crate) async fn set_metadata(repository: &Repository, document: &str) -> Res
     landed(outcome, "the metadata of the repository")
 }
 
-/// Returns all of it as it is afterwards.
+/// Updates the metadata of the repository, and returns all of it.
 pub(crate) async fn update_metadata(
     repository: &Repository,
     document: &str,
@@ -106,7 +106,7 @@ pub(crate) async fn update_metadata(
     metadata(repository).await
 }
 
-/// What was done, newest first. Where the log goes on in an object that is gone, it ends, as in the reference implementation.
+/// Returns the operations log, newest entry first. It ends at a page that is lost, as in the reference implementation.
 pub(crate) fn operations(
     repository: Repository,
 ) -> impl Stream<Item = Result<UpdateRow, Failure>> + Send + 'static {
@@ -131,7 +131,7 @@ fn row(update: Result<Update, RefsError>) -> Option<Result<UpdateRow, Failure>> 
     }
 }
 
-/// The name that Python has for a kind of updates, and the fields of it.
+/// Returns the name that Python has for a kind of update, and its fields.
 fn kind(kind: &UpdateKind) -> Result<(&'static str, Value), Failure> {
     let text = SnapshotId::to_string;
     Ok(match kind {

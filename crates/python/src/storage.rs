@@ -1,4 +1,4 @@
-//! Places where repositories are kept, by their descriptions. A place connects when somebody asks it for something.
+//! Storages of repositories, by their descriptions. A storage connects at its first use.
 
 pub(crate) mod connect;
 mod delayed;
@@ -15,54 +15,54 @@ use tokio::sync::OnceCell;
 
 use crate::document;
 use crate::errors::Failure;
-use crate::process::Own;
+use crate::process::ProcessOwned;
 use crate::stream::{self, Stream};
 use crate::task::{self, Task};
 use delayed::{Delayed, Delays};
 use description::{Description, Settings};
-use functions::Function;
+use functions::CredentialFunction;
 
-/// Objects of a list that are handed over at once.
+/// The number of listed objects in one batch.
 const BATCH: usize = 1000;
 
-/// A place, by its description. It connects at its first use, once.
+/// A storage, by its description. It connects once, at its first use.
 #[pyclass(frozen, module = "icefield._native")]
 pub(crate) struct Storage {
-    place: Own<Place>,
+    place: ProcessOwned<StorageHandle>,
     name: String,
 }
 
-/// A place that any task can hold.
+/// A handle of a storage that any task can hold.
 #[derive(Clone)]
-pub(crate) struct Place(Arc<Inner>);
+pub(crate) struct StorageHandle(Arc<ConnectedStorage>);
 
-struct Inner {
-    source: Source,
+struct ConnectedStorage {
+    source: StorageSource,
     opened: OnceCell<Arc<dyn icefield::storage::Storage>>,
 }
 
 #[expect(
     clippy::large_enum_variant,
-    reason = "one is made for each place, and nearly all are described"
+    reason = "there is one per storage, and nearly all are described"
 )]
-enum Source {
+enum StorageSource {
     Described {
         description: Description,
-        function: Option<Function>,
+        function: Option<CredentialFunction>,
     },
     Delayed {
-        place: Place,
+        place: StorageHandle,
         delays: Arc<Delays>,
     },
 }
 
-impl Place {
-    fn new(source: Source) -> Self {
+impl StorageHandle {
+    fn new(source: StorageSource) -> Self {
         let opened = OnceCell::new();
-        Self(Arc::new(Inner { source, opened }))
+        Self(Arc::new(ConnectedStorage { source, opened }))
     }
 
-    /// Returns the store, connected.
+    /// Returns the connected store.
     pub(crate) async fn open(&self) -> Result<Arc<dyn icefield::storage::Storage>, Failure> {
         let opened = self.0.opened.get_or_try_init(|| self.connect());
         Ok(Arc::clone(opened.await?))
@@ -70,11 +70,11 @@ impl Place {
 
     async fn connect(&self) -> Result<Arc<dyn icefield::storage::Storage>, Failure> {
         match &self.0.source {
-            Source::Described {
+            StorageSource::Described {
                 description,
                 function,
             } => connect::connect(description, function.as_ref()).await,
-            Source::Delayed { place, delays } => {
+            StorageSource::Delayed { place, delays } => {
                 let inner = Box::pin(place.open()).await?;
                 let delays = Arc::clone(delays);
                 Ok(Arc::new(Delayed { inner, delays }))
@@ -83,9 +83,8 @@ impl Place {
     }
 }
 
-impl Place {
-    /// Returns the place as a repository's configuration wants it to be used, where that says more than was said before;
-    /// `None` if it does not.
+impl StorageHandle {
+    /// Returns the storage with the settings of a repository's configuration; `None` if the configuration adds no settings.
     pub(crate) fn as_configured(&self, config: &RepositoryConfig) -> Option<Self> {
         config.storage.as_ref()?;
         let document = document::config_to_json(config).ok()?;
@@ -95,14 +94,14 @@ impl Place {
 
     fn with_settings(&self, settings: &Settings) -> Option<Self> {
         Some(Self::new(match &self.0.source {
-            Source::Described {
+            StorageSource::Described {
                 description,
                 function,
-            } => Source::Described {
+            } => StorageSource::Described {
                 description: description.with_settings(settings)?,
                 function: function.clone(),
             },
-            Source::Delayed { place, delays } => Source::Delayed {
+            StorageSource::Delayed { place, delays } => StorageSource::Delayed {
                 place: place.with_settings(settings)?,
                 delays: Arc::clone(delays),
             },
@@ -112,8 +111,8 @@ impl Place {
 
 impl Storage {
     /// # Errors
-    /// `forked`, if a parent of this process made it.
-    pub(crate) fn place(&self) -> Result<Place, Failure> {
+    /// `forked`, if a parent of this process made the storage.
+    pub(crate) fn storage_handle(&self) -> Result<StorageHandle, Failure> {
         self.place.get().cloned()
     }
 }
@@ -132,13 +131,13 @@ impl Storage {
             .into());
         }
         let name = description.name();
-        let function = credentials.map(Function::new);
-        let place = Place::new(Source::Described {
+        let function = credentials.map(CredentialFunction::new);
+        let place = StorageHandle::new(StorageSource::Described {
             description,
             function,
         });
         Ok(Self {
-            place: Own::new(place),
+            place: ProcessOwned::new(place),
             name,
         })
     }
@@ -151,18 +150,18 @@ impl Storage {
         format!("<Storage {}>", self.name)
     }
 
-    /// Tells whether it takes no writes.
+    /// Returns whether the storage refuses writes.
     fn read_only(&self, py: Python<'_>) -> PyResult<Task> {
-        let place = self.place()?;
+        let place = self.storage_handle()?;
         task::begin_near(py, async move {
             Ok(!place.open().await?.capabilities().writable)
         })
     }
 
-    /// Lists what lies below a prefix: key below it, size in bytes, microseconds since 1970. A name that is no key ends it
-    /// with an error, unless it is a directory marker.
+    /// Lists the objects below a prefix: the key relative to it, the size in bytes, and the time in microseconds since 1970. A
+    /// name that is no key ends the list with an error, unless it is a directory marker.
     fn list(&self, prefix: &str) -> PyResult<Stream> {
-        let place = self.place()?;
+        let place = self.storage_handle()?;
         let trimmed = prefix.trim_matches('/');
         let prefix = match trimmed.is_empty() {
             true => Prefix::all(),
@@ -180,21 +179,21 @@ impl Storage {
         Ok(stream::stream(objects, BATCH))
     }
 
-    /// The same place, and the same memory, further away.
+    /// Returns the same storage with a delay before each request.
     fn delayed(&self, read_ms: u64, write_ms: u64) -> PyResult<Self> {
-        let place = Place::new(Source::Delayed {
-            place: self.place()?,
+        let place = StorageHandle::new(StorageSource::Delayed {
+            place: self.storage_handle()?,
             delays: Arc::new(Delays::new(read_ms, write_ms)),
         });
         Ok(Self {
-            place: Own::new(place),
+            place: ProcessOwned::new(place),
             name: self.name.clone(),
         })
     }
 
-    /// Sets how far away a delayed place is; requests that have begun are not concerned.
+    /// Sets the delays of a delayed storage, for later requests.
     fn set_delays(&self, read_ms: u64, write_ms: u64) -> PyResult<()> {
-        if let Source::Delayed { delays, .. } = &self.place()?.0.source {
+        if let StorageSource::Delayed { delays, .. } = &self.storage_handle()?.0.source {
             delays.set(read_ms, write_ms);
         }
         Ok(())

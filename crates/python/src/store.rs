@@ -8,25 +8,25 @@ use icefield::{ByteRange, ZarrStore, ZarrStoreError};
 use pyo3::prelude::*;
 use pyo3_bytes::PyBytes;
 
-use crate::convert::{Input, Range};
+use crate::convert::{ByteRangeArg, ValueBytes};
 use crate::errors::Failure;
-use crate::process::Own;
+use crate::process::ProcessOwned;
 use crate::session::Session;
 use crate::stream::{self as streams, Stream};
-use crate::task::{self, Begun, Task, Tried};
+use crate::task::{self, Attempt, Begun, Task};
 use nearness::Nearness;
 
-/// Keys that are handed over at a time.
+/// The number of keys in one batch.
 const KEYS_BATCH: usize = 1000;
 
-/// Values up to this length are kept without any store, or nearly so: it is not worth another thread to find out.
+/// The length in bytes up to which a value probably becomes an inline chunk, which needs no store and so no other thread.
 const INLINE: usize = 4 << 10;
 
-/// The values of a session by key. All methods but those that end in `now` begin a [`Task`].
+/// The values of a session by Zarr key. All methods but those that end in `now` begin a [`Task`].
 #[pyclass(frozen, module = "icefield._native")]
 pub(crate) struct Store {
     session: Py<Session>,
-    inner: Own<(ZarrStore, Nearness)>,
+    inner: ProcessOwned<(ZarrStore, Nearness)>,
 }
 
 impl Store {
@@ -39,7 +39,7 @@ impl Store {
     }
 }
 
-/// A prefix as the engine has it: empty, or a whole path with a `/` behind it.
+/// Returns a prefix in the form of the engine: empty, or a path that ends in a slash.
 fn prefix(text: &str) -> String {
     match text.trim_matches('/') {
         "" => String::new(),
@@ -73,7 +73,7 @@ impl Store {
         let nearness = py.detach(|| Nearness::of(repository.storage()));
         Ok(Self {
             session,
-            inner: Own::new((store, nearness)),
+            inner: ProcessOwned::new((store, nearness)),
         })
     }
 
@@ -82,17 +82,22 @@ impl Store {
         self.session.clone_ref(py)
     }
 
-    /// The value of a key, or a range of it; `None` if the key is absent.
+    /// Reads the value of a key, or a byte range of it; `None` if the key is absent.
     #[pyo3(signature = (key, range=None))]
-    fn get(&self, py: Python<'_>, key: String, range: Option<Range>) -> PyResult<Task> {
+    fn get(&self, py: Python<'_>, key: String, range: Option<ByteRangeArg>) -> PyResult<Task> {
         let store = self.handle()?;
         let range = range.map_or(ByteRange::All, |range| range.0);
         task::begin_near(py, async move { Ok(read(&store, &key, range).await?) })
     }
 
-    /// As `get`; the value itself where it is near, and no task.
+    /// The same as `get`, but returns the value itself instead of a task if it is available at once.
     #[pyo3(signature = (key, range=None))]
-    fn get_now(&self, py: Python<'_>, key: String, range: Option<Range>) -> PyResult<Py<PyAny>> {
+    fn get_now(
+        &self,
+        py: Python<'_>,
+        key: String,
+        range: Option<ByteRangeArg>,
+    ) -> PyResult<Py<PyAny>> {
         let (store, nearness) = self.inner.get()?;
         let range = range.map_or(ByteRange::All, |range| range.0);
         if nearness.is_short(range) {
@@ -100,7 +105,7 @@ impl Store {
             if let Some(found) = found {
                 let value = found.map_err(Failure::from)?;
                 if let Some(value) = &value {
-                    nearness.saw(range, value.len());
+                    nearness.record_length(range, value.len());
                 }
                 return task::Outcome::into_object(value.map(PyBytes::new), py);
             }
@@ -112,13 +117,13 @@ impl Store {
             task::begin(py, work)?
         } else {
             let attempt = move || match near.try_get_range(&near_key, range) {
-                None => task::rest(work),
-                Some(Err(error)) => Tried::Done(Err(error.into())),
+                None => task::unattempted(work),
+                Some(Err(error)) => Attempt::Done(Err(error.into())),
                 Some(Ok(value)) => {
                     if let Some(value) = &value {
-                        nearness.saw(range, value.len());
+                        nearness.record_length(range, value.len());
                     }
-                    Tried::Done(Ok(value.map(PyBytes::new)))
+                    Attempt::Done(Ok(value.map(PyBytes::new)))
                 }
             };
             task::begin_on_disk(py, false, attempt)?
@@ -126,11 +131,11 @@ impl Store {
         task::Outcome::into_object(task, py)
     }
 
-    /// Values or ranges of several keys, `None` in the places of absent ones.
+    /// Reads values or byte ranges of several keys; `None` for absent keys.
     fn get_partial_values(
         &self,
         py: Python<'_>,
-        requests: Vec<(String, Option<Range>)>,
+        requests: Vec<(String, Option<ByteRangeArg>)>,
     ) -> PyResult<Task> {
         let store = self.handle()?;
         let requests: Vec<_> = requests
@@ -144,12 +149,12 @@ impl Store {
         })
     }
 
-    /// Several ranges of one value; `None` if the key is absent.
+    /// Reads several byte ranges of one value; `None` if the key is absent.
     fn get_ranges(
         &self,
         py: Python<'_>,
         key: String,
-        ranges: Vec<Option<Range>>,
+        ranges: Vec<Option<ByteRangeArg>>,
     ) -> PyResult<Task> {
         let store = self.handle()?;
         let ranges: Vec<_> = ranges
@@ -167,18 +172,17 @@ impl Store {
         task::begin_near(py, async move { Ok(store.exists(&key).await?) })
     }
 
-    fn set(&self, py: Python<'_>, key: String, value: Input) -> PyResult<Task> {
+    fn set(&self, py: Python<'_>, key: String, value: ValueBytes) -> PyResult<Task> {
         let store = self.handle()?;
         task::begin_near_to_the_end(py, async move { Ok(store.set(&key, value.0).await?) })
     }
 
-    /// As `set`; `None` if it is done already, and no task.
-    fn set_now(&self, py: Python<'_>, key: String, value: Input) -> PyResult<Option<Task>> {
+    /// The same as `set`, but returns `None` instead of a task if the write is done at once.
+    fn set_now(&self, py: Python<'_>, key: String, value: ValueBytes) -> PyResult<Option<Task>> {
         let (store, nearness) = self.inner.get()?;
         let value = value.0;
         let length = value.len();
-        // On a thread outside of the runtime nothing is tried twice, though that may help: there may be a file descriptor
-        // again.
+        // A thread outside of the runtime does not retry. The runtime does: a file descriptor may be available again by then.
         let again = set(store.clone(), key.clone(), value.clone());
         let work = set(store.clone(), key, value);
         let begun = if nearness.is_short_to_write(length) {
@@ -186,8 +190,8 @@ impl Store {
         } else if length <= INLINE {
             task::begin_tried(py, work)?
         } else if nearness.is_on_disk() {
-            let attempt = move || match task::polled(work) {
-                Tried::Done(Err(failure)) if failure.kind() == "io" => task::rest(again),
+            let attempt = move || match task::attempt_now(work) {
+                Attempt::Done(Err(failure)) if failure.kind() == "io" => task::unattempted(again),
                 tried => tried,
             };
             return task::begin_on_disk(py, true, attempt).map(Some);
@@ -205,7 +209,7 @@ impl Store {
     }
 
     /// Stores a value unless the key has one; returns whether it stored.
-    fn set_if_not_exists(&self, py: Python<'_>, key: String, value: Input) -> PyResult<Task> {
+    fn set_if_not_exists(&self, py: Python<'_>, key: String, value: ValueBytes) -> PyResult<Task> {
         let store = self.handle()?;
         task::begin_near_to_the_end(py, async move {
             Ok(store.set_if_not_exists(&key, value.0).await?)
@@ -229,28 +233,28 @@ impl Store {
         task::begin_near(py, async move { Ok(store.is_empty(&directory).await?) })
     }
 
-    /// The length of a value in bytes; `None` if the key is absent.
+    /// Returns the length of a value in bytes; `None` if the key is absent.
     fn size(&self, py: Python<'_>, key: String) -> PyResult<Task> {
         let store = self.handle()?;
         task::begin_near(py, async move { Ok(store.size(&key).await?) })
     }
 
-    /// The bytes of all values below a prefix.
+    /// Returns the total bytes of all values below a prefix.
     fn size_prefix(&self, py: Python<'_>, prefix: String) -> PyResult<Task> {
         let store = self.handle()?;
         let directory = self::prefix(&prefix);
         task::begin_near(py, async move { Ok(store.size_prefix(&directory).await?) })
     }
 
-    /// The keys below a prefix.
+    /// Lists the keys below a prefix.
     fn list_prefix(&self, py: Python<'_>, prefix: &str) -> PyResult<Stream> {
         let (store, directory) = (self.get_ref()?, self::prefix(prefix));
-        // What is pending is sorted first.
+        // The call sorts pending edits before it returns.
         let keys = py.detach(|| store.list_prefix(&directory));
         Ok(streams::stream(keys.map_err(Failure::from), KEYS_BATCH))
     }
 
-    /// The names directly below a prefix.
+    /// Lists the names directly below a prefix.
     fn list_dir(&self, prefix: &str) -> PyResult<Stream> {
         let store = self.handle()?;
         let directory = self::prefix(prefix);

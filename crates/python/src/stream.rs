@@ -1,4 +1,4 @@
-//! Items that come one after the other, handed over in batches.
+//! Streams of items, which Python fetches in batches.
 
 use std::sync::Arc;
 
@@ -9,35 +9,35 @@ use pyo3::types::PyList;
 use tokio::sync::Mutex;
 
 use crate::errors::Failure;
-use crate::process::Own;
+use crate::process::ProcessOwned;
 use crate::task::{self, Outcome, Task};
 
-type Item = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+type StreamItem = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
-/// Items in batches: each holds what is there without waiting, at least one item, at most a given number.
+/// A stream in batches. Each batch has the items that are available without waiting: at least one, and at most a given number.
 #[pyclass(frozen, module = "icefield._native")]
 pub(crate) struct Stream {
-    items: Own<Arc<Mutex<Items>>>,
+    items: ProcessOwned<Arc<Mutex<PendingItems>>>,
     batch: usize,
 }
 
-struct Items {
-    items: Option<BoxStream<'static, Result<Item, Failure>>>,
-    /// Found behind items that were handed over first.
+struct PendingItems {
+    items: Option<BoxStream<'static, Result<StreamItem, Failure>>>,
+    /// A failure behind items that the last batch returned first.
     failure: Option<Failure>,
 }
 
-/// Makes a stream of batches of at most `batch` items.
+/// Returns a stream in batches of at most `batch` items.
 pub(crate) fn stream<S, T>(items: S, batch: usize) -> Stream
 where
     S: futures::Stream<Item = Result<T, Failure>> + Send + 'static,
     T: Outcome + Send + 'static,
 {
     let items = items.map(|item| {
-        item.map(|value| Box::new(move |py: Python<'_>| value.into_object(py)) as Item)
+        item.map(|value| Box::new(move |py: Python<'_>| value.into_object(py)) as StreamItem)
     });
     Stream {
-        items: Own::new(Arc::new(Mutex::new(Items {
+        items: ProcessOwned::new(Arc::new(Mutex::new(PendingItems {
             items: Some(items.boxed()),
             failure: None,
         }))),
@@ -46,7 +46,7 @@ where
 }
 
 /// A batch that becomes a list.
-struct Batch(Vec<Item>);
+struct Batch(Vec<StreamItem>);
 
 impl<'py> IntoPyObject<'py> for Batch {
     type Target = PyList;
@@ -62,7 +62,7 @@ impl<'py> IntoPyObject<'py> for Batch {
     }
 }
 
-impl Items {
+impl PendingItems {
     async fn next(&mut self, batch: usize) -> Result<Option<Batch>, Failure> {
         if let Some(failure) = self.failure.take() {
             self.items = None;
@@ -83,7 +83,7 @@ impl Items {
                     self.failure = Some(failure);
                     break;
                 }
-                // What there is is handed over; the next call tells the end.
+                // This call returns the items; the next call reports the end.
                 std::task::Poll::Ready(None) => {
                     self.items = None;
                     break;
@@ -104,7 +104,7 @@ impl Stream {
         task::begin_near_to_the_end(py, async move { items.lock().await.next(batch).await })
     }
 
-    /// Lets go of what the items come from.
+    /// Drops the source of the items.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let items = Arc::clone(self.items.get()?);
         py.detach(|| {

@@ -1,4 +1,4 @@
-//! What keeps a repository healthy: expiration, collection, statistics, manifests.
+//! Maintenance of a repository: expiration, collection, statistics, manifests.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,17 +11,17 @@ use pyo3::types::PyDict;
 use crate::errors::Failure;
 use crate::{convert, process};
 
-/// Errors that are told, of those that keep objects from being deleted.
+/// The number of errors of deletions that the failure lists.
 const TOLD: usize = 10;
 
-/// Times of stores may be cut to the second.
+/// The precision of times of stores: some stores truncate to seconds.
 const SHOWN_AFTER: Duration = Duration::from_millis(1100);
 
-/// A bound on times. What lies before a time in the future is all that there is now.
+/// Returns a bound on times. A time in the future becomes the current time, before which everything lies.
 fn bound(repository: &Repository, micros: i64) -> SystemTime {
     let bound = convert::time(micros);
     let now = repository.clock().now();
-    // As far as is known, since the last commit.
+    // The difference of the clocks is known since the last commit.
     let store = match repository.clock_ahead() {
         Some(ahead) if ahead > 0 => now
             .checked_sub(Duration::from_secs(ahead.unsigned_abs()))
@@ -31,7 +31,7 @@ fn bound(repository: &Repository, micros: i64) -> SystemTime {
     bound.min(store)
 }
 
-/// Lets what is older than a time expire. Returns the snapshots that left the histories.
+/// Expires snapshots older than a time. Returns the snapshots that left the histories.
 pub(crate) async fn expire_snapshots(
     repository: &Repository,
     older_than: i64,
@@ -57,22 +57,22 @@ pub(crate) async fn expire_snapshots(
     Ok(gone.map(|it| it.id.to_string()).collect())
 }
 
-/// Deletes what nothing refers to and what is older than a time, and old enough that a session which is open since then
-/// has a lease; with `force`, however young it is, whatever that takes from open sessions without one. The time is one of
-/// the store's clock; where this machine's is ahead of it, also of this one. Times of stores may be cut to the second:
-/// what was written within the second before that time may stay.
+/// Deletes garbage that is older than a time, and old enough that every session open since then has a lease. With `force`, the
+/// age does not matter, even if sessions without a lease lose objects. The time is one of the store's clock, and of this
+/// machine's clock if that is ahead. Some stores truncate times to seconds: objects written within the second before that time
+/// may stay.
 pub(crate) async fn garbage_collect(
     repository: &Repository,
     older_than: i64,
     dry_run: bool,
     force: bool,
     interrupt: &Interrupt,
-) -> Result<Collected, Failure> {
+) -> Result<CollectSummary, Failure> {
     let bound = convert::time(older_than);
     let now = micros_of_time(repository.clock().now());
     let older_than = u64::try_from(older_than).unwrap_or(0);
     if older_than > now && force {
-        // What is there now is older than a time to come, which shows once a second has passed.
+        // All existing objects are older than a time in the future, which shows once a second has passed.
         let wait = Duration::from_micros(older_than - now);
         let shown = repository.clock().sleep(wait.min(SHOWN_AFTER));
         interrupt.unless(shown).await?;
@@ -84,13 +84,13 @@ pub(crate) async fn garbage_collect(
     };
     let collect = collect.older_than(bound).dry_run(dry_run);
     let collected = collect.interruptible(interrupt).run(repository).await;
-    Ok(Collected(collected?))
+    Ok(CollectSummary(collected?))
 }
 
-/// What a collection did, as a dictionary.
-pub(crate) struct Collected(CollectReport);
+/// The summary of a collection, as a dictionary.
+pub(crate) struct CollectSummary(CollectReport);
 
-impl<'py> IntoPyObject<'py> for Collected {
+impl<'py> IntoPyObject<'py> for CollectSummary {
     type Target = PyDict;
     type Output = Bound<'py, PyDict>;
     type Error = PyErr;
@@ -98,8 +98,8 @@ impl<'py> IntoPyObject<'py> for Collected {
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
         let report = self.0;
         let total: Swept = report.total();
-        // Of what the summary counts: programs expect that the bytes are theirs, and that a dry run finds the same. Earlier
-        // states of `repo` can go once the collection has written the next.
+        // The bytes of the objects that the summary counts: programs expect so, and that a dry run finds the same. Earlier states
+        // of `repo` become garbage only once the collection has written the next.
         let counted = [
             &report.chunks,
             &report.manifests,
@@ -116,7 +116,7 @@ impl<'py> IntoPyObject<'py> for Collected {
             ("attributes_deleted", 0),
             ("transaction_logs_deleted", report.transaction_logs.deleted),
             ("objects_failed_to_delete", total.failed),
-            // Stores are asked again by themselves, and do not say how often.
+            // Stores retry by themselves, and do not report how often.
             ("throttled_batches", 0),
         ] {
             row.set_item(name, number)?;
@@ -146,16 +146,16 @@ impl Drop for RaisedAtTheEnd {
     }
 }
 
-/// Native, virtual and inline bytes of chunks that refs reach.
+/// Returns the native, virtual and inline bytes of chunks that refs reach.
 pub(crate) async fn chunk_storage_stats(
     repository: &Repository,
 ) -> Result<(u64, u64, u64), Failure> {
     let (repository, runtime) = (repository.clone(), process::runtime()?);
-    // The compiler cannot tell that the sum can go from thread to thread: it stays on one.
+    // The compiler cannot prove that the future is `Send`, so it runs on one thread.
     let interrupt = Interrupt::new();
-    // Dropped, too, when nobody waits for the sum any more: the thread notices it then.
+    // The drop of this value, when the caller gives up, also interrupts the thread.
     let _given_up = RaisedAtTheEnd(interrupt.clone());
-    let summing = process::aside(move || {
+    let summing = process::on_own_thread(move || {
         let sum = async { Usage::new().summary(&repository, &()).await };
         runtime.block_on(interrupt.unless(sum))
     });
@@ -167,7 +167,7 @@ pub(crate) async fn chunk_storage_stats(
     ))
 }
 
-/// Commits manifests that are split as the configuration says, or amends the last commit with them.
+/// Splits manifests by the rules of the configuration, in a new commit or by amending the last one.
 pub(crate) async fn rewrite_manifests(
     repository: &Repository,
     branch: &str,
@@ -195,7 +195,7 @@ pub(crate) async fn rewrite_manifests(
             let commit = metadata
                 .into_iter()
                 .fold(commit, |commit, (name, value)| commit.metadata(name, value));
-            // There are no edits that could collide.
+            // The session has no edits that could conflict.
             let commit = commit.allow_empty().rebase_with(Detector::Strict);
             commit.interruptible(interrupt).await?
         }

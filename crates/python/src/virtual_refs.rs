@@ -1,4 +1,4 @@
-//! Chunks: which there are, where they live, and references to those in foreign objects.
+//! The chunks of arrays, their storage, and references to foreign objects.
 
 mod columns;
 
@@ -12,10 +12,10 @@ use icefield::{
 use crate::errors::Failure;
 pub(crate) use columns::Columns;
 
-/// Inline chunks whose bytes are looked up ahead.
+/// The number of inline chunks whose bytes are read ahead.
 const AHEAD: usize = 16;
 
-/// The chunks of an array, or why there are none.
+/// Returns the chunks of an array as a stream, which holds the failure if they cannot be listed.
 fn chunks(session: &Session, path: &NodePath) -> BoxStream<'static, Result<ChunkInfo, Failure>> {
     match session.chunks(path) {
         Ok(chunks) => chunks.map_err(Failure::from).boxed(),
@@ -23,7 +23,7 @@ fn chunks(session: &Session, path: &NodePath) -> BoxStream<'static, Result<Chunk
     }
 }
 
-/// The coordinates of the chunks that exist.
+/// Returns the indices of the chunks that exist.
 pub(crate) fn coordinates(
     session: Session,
     path: NodePath,
@@ -31,7 +31,7 @@ pub(crate) fn coordinates(
     chunks(&session, &path).map_ok(|chunk| chunk.index.to_vec())
 }
 
-/// The locations of all virtual chunks, one for each chunk. None begins with the name of a container.
+/// Returns the locations of all virtual chunks, one per chunk. Names of containers are resolved to URLs.
 pub(crate) fn locations(
     repository: Repository,
     session: Session,
@@ -54,7 +54,7 @@ pub(crate) fn locations(
         })
 }
 
-/// Says where a chunk lives. `index` is none if no chunk can have those coordinates.
+/// Returns the storage of a chunk. `index` is `None` if no chunk can have those coordinates.
 pub(crate) async fn chunk_type(
     session: &Session,
     path: &NodePath,
@@ -78,8 +78,8 @@ fn word(location: &ChunkLocation) -> &'static str {
     }
 }
 
-/// index, type, location (of virtual ones) or id of the object (of native ones), offset, length, bytes (of inline
-/// ones).
+/// The index, the type, the location (virtual) or the id of the object (native), the offset, the length, and the bytes (inline)
+/// of a chunk ref.
 type Reference = (
     Vec<u32>,
     &'static str,
@@ -89,7 +89,7 @@ type Reference = (
     Option<pyo3_bytes::PyBytes>,
 );
 
-/// All references of an array.
+/// Returns all chunk refs of an array.
 pub(crate) fn chunk_refs(
     repository: Repository,
     session: Session,
@@ -130,8 +130,7 @@ async fn reference(
     })
 }
 
-/// Sets references. Returns the rows that no container covers and that are not set for that reason; without `validate`
-/// there are none.
+/// Sets virtual chunk refs. With `validate`, skips rows that no container covers, and returns them.
 pub(crate) async fn set(
     repository: &Repository,
     session: &Session,
@@ -148,7 +147,7 @@ pub(crate) async fn set(
         offsets: &table.offsets,
         lengths: &table.lengths,
     };
-    // What must be covered is.
+    // With `validate`, a container covers every remaining row.
     session.set_virtual_refs_anywhere(path, refs).await?;
     Ok((!uncovered.is_empty()).then_some(uncovered))
 }

@@ -20,7 +20,6 @@ const CIRCLES: &[(&str, usize, usize)] = &[
     ("icefield-ingest", 14, 15),
     ("icefield-maintenance", 17, 5),
     ("icefield-nczarr", 4, 6),
-    ("icefield-python", 5, 4),
     ("icefield-refs", 20, 1),
     ("icefield-rolling", 7, 3),
     ("icefield-storage", 3, 5),

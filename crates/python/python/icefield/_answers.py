@@ -1,4 +1,4 @@
-"""What forks send back: what was written to them, without what they began with."""
+"""Answers of forks: their own edits, without those that they began with."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["Answers", "ForkAnswer"]
 
 
 class ForkAnswer:
-    """What was written to a fork, on its way back to the session that was forked.
+    """The edits of a fork, on their way back to the session that was forked.
 
-    It is made by `ForkSession.answer`, pickles, and is taken by `Session.merge`. It says what the
-    fork has in it when the answer is pickled or merged: its own changes, however much had been
-    changed before the session was forked. In another process it can be neither read nor written:
-    for that, pickle the fork.
+    `ForkSession.answer` creates it, it pickles, and `Session.merge` takes it. It has the state of
+    the fork when the answer is pickled or merged: only the changes of the fork itself, not those
+    made before the session was forked. Another process can neither read nor write an answer: for
+    that, pickle the fork.
     """
 
     __slots__ = ("_bytes", "_fork")
@@ -33,7 +33,7 @@ class ForkAnswer:
 
     @classmethod
     def _of(cls, sent: bytes) -> ForkAnswer:
-        """An answer as the native side of a worker wrote it."""
+        """An answer in the serialized form of a worker's native session."""
         answer = cls.__new__(cls)
         answer.__setstate__(sent)
         return answer
@@ -56,21 +56,21 @@ class ForkAnswer:
         self._bytes = state
 
     def _returned(self) -> _native.Session | bytes:
-        """What is merged: the fork that it comes from, or what that says."""
+        """The object to merge: the fork of the answer, or its serialized edits."""
         if self._bytes is not None:
             return self._bytes
         assert self._fork is not None
         return self._fork._returned()
 
 
-# Where it is public; its pickles name it so.
+# The public module, which pickles name.
 ForkAnswer.__module__ = "icefield.session"
 
 
 class Answers:
-    """Answers to one session, of several tasks.
+    """The answers of several tasks to one session.
 
-    Where one of their forks is at hand, all are merged into it.
+    If one of their forks is in this process, all are merged into it.
     """
 
     __slots__ = ("_all",)
@@ -82,7 +82,7 @@ class Answers:
         known: list[ForkSession] = []
         for answer in self._all:
             fork = answer._fork
-            # Tasks of one process may have written to one and the same session.
+            # Tasks of one process may share a session.
             if fork is not None and not any(fork._session is it._session for it in known):
                 known.append(fork)
         if known:
@@ -94,11 +94,11 @@ class Answers:
 
     @classmethod
     def of(cls, nested: Any) -> Answers:
-        """All answers of several, nested in lists as they may be."""
+        """Flattens answers that may be nested in lists."""
         return cls(answer for answers in _flat(nested) for answer in answers._all)
 
     def merged(self, origin: Session) -> ForkSession:
-        """A fork with all that they say; `origin` is the fork that was sent, or one like it."""
+        """A fork with the edits of all answers; `origin` is the fork that was sent, or an equal one."""
         from icefield.session import ForkSession
 
         first, *others = self._all

@@ -1,6 +1,7 @@
-"""Whether a fork was changed since bytes were made of it.
+"""Tracking whether a fork has changed since it was serialized.
 
-A graph of thousands of tasks pickles one fork as often, and each pickle would write its changes out again.
+A graph of thousands of tasks pickles one fork thousands of times, and would serialize its changes
+each time.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ NOT_KEPT: AbstractContextManager[None] = nullcontext()
 
 
 class Changes(AbstractContextManager[None]):
-    """Entered around each change, from any thread. Bytes are kept while nothing changes.
+    """A context around each change, from any thread. The serialized bytes are kept until the next change.
 
-    A change that was interrupted may go on behind the scenes, so that nothing is kept from then on.
+    An interrupted change may still be running, so no bytes are kept after one.
     """
 
-    # Whatever is done here in one step needs no lock, which a forked child might get locked.
+    # Every operation here is a single step and needs no lock, which a forked child could inherit locked.
 
     def __init__(self) -> None:
         self._under_way: list[None] = []
@@ -41,14 +42,14 @@ class Changes(AbstractContextManager[None]):
             self._under_way.pop()
 
     def kept(self) -> bytes | None:
-        """The bytes, if they say what is there."""
+        """The kept bytes, if they are up to date."""
         kept = self._kept
         if kept is None or kept[0] is not self._epoch or self._under_way:
             return None
         return kept[1]
 
     def keeping(self, make: Callable[[], bytes]) -> bytes:
-        """Makes the bytes anew, and keeps them if nothing changed meanwhile."""
+        """Serializes the fork, and keeps the bytes unless it changed meanwhile."""
         epoch = self._epoch
         made = make()
         if not self._under_way and epoch is self._epoch:

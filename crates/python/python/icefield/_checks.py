@@ -1,4 +1,4 @@
-"""What callers hand over is checked here: whole numbers, switches, times, and the metadata of commits.
+"""Checks of arguments: whole numbers, booleans, times, and the metadata of commits.
 
 Each check names the argument and the rule, and raises a `TypeError` for a wrong type and an
 `InvalidInputError` (which is a `ValueError`) for a wrong value, never an `OverflowError`.
@@ -53,7 +53,7 @@ def text(value: object, name: str) -> str:
 
 
 def texts(values: object, name: str) -> list[str]:
-    """Strings, of which each is given for itself: a single one is not a sequence of letters."""
+    """A sequence of strings. A single string does not count as a sequence of letters."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         given = f"{values!r}: write [{values!r}]" if isinstance(values, str) else type(values).__name__
         raise TypeError(f"`{name}` must be a sequence of strings, not {given}")
@@ -63,7 +63,8 @@ def texts(values: object, name: str) -> list[str]:
 def truth(value: object, name: str) -> bool:
     """True or False, of Python or NumPy.
 
-    Nothing else is taken for one of them: who gives None, or the text "false", means another thing than Python would.
+    No other value counts as a boolean: Python would treat None as False, and the string "false" as
+    True, which a caller rarely means.
     """
     if isinstance(value, bool):
         return value
@@ -77,7 +78,7 @@ def truth(value: object, name: str) -> bool:
 def whole(value: object, name: str, kind: str, low: int = 0, high: int = 2**63 - 1) -> int:
     """A whole number between two bounds, both included.
 
-    Anything with `__index__` but a boolean is one.
+    Every object with `__index__` is one, except booleans.
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"`{name}` must be a whole number, not {type(value).__name__}")
@@ -112,7 +113,7 @@ def microseconds(time: object, name: str) -> int:
 
 
 def from_microseconds(time: int) -> datetime:
-    """The time (UTC) that lies so many microseconds after 1970."""
+    """The time (UTC) at so many microseconds since 1970."""
     return _EPOCH + timedelta(microseconds=time)
 
 
@@ -125,7 +126,7 @@ def check_snapshot_id(value: str) -> None:
 def exactly_one_version(
     branch: str | None, tag: str | None, snapshot_id: str | None, prefix: str = ""
 ) -> tuple[str, str]:
-    """The only one of three that is given: its kind (branch, tag or snapshot) and its name."""
+    """The kind (branch, tag or snapshot) and the name of the one revision that is given."""
     given = [
         (kind, value)
         for kind, value in (("branch", branch), ("tag", tag), ("snapshot", snapshot_id))
@@ -141,7 +142,7 @@ def exactly_one_version(
 
 
 def metadata_document(metadata: Mapping[str, Any] | None, name: str = "metadata") -> str | None:
-    """The JSON object of a commit's metadata, which says exactly what was given.
+    """The JSON object of a commit's metadata, with exactly the given values.
 
     Values that JSON readers change or refuse (NaN, infinities, integers of 2**64 and more or below
     -2**63, lone surrogates) raise an `InvalidInputError` that names the key.
@@ -154,7 +155,7 @@ def metadata_document(metadata: Mapping[str, Any] | None, name: str = "metadata"
 
 
 def _plain(value: object, where: str, depth: int) -> Any:
-    """The same value, made of nothing but dicts, lists, strings, numbers, booleans and None."""
+    """The same value, built only of dicts, lists, strings, numbers, booleans and None."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -199,19 +200,18 @@ def _refused(where: str, rule: str) -> Exception:
 
 
 def _short(where: str) -> str:
-    """The way to a value, without its middle if it is long."""
+    """The path of a value; a long one without its middle."""
     return where if len(where) <= 120 else f"{where[:60]}…{where[-40:]}"
 
 
 def older_positional(*names: str) -> Callable[[_T], _T]:
-    """Lets a method take keyword-only arguments by position, too, as its version 1 did, in the
-    order of `names`.
+    """Lets a method also take its keyword-only arguments by position, in the order of `names`, as version 1 did.
 
     The signature that introspection and type checkers see is unchanged.
     """
 
     def decorate(method: _T) -> _T:
-        # What comes before the keyword-only arguments.
+        # The arguments before the keyword-only ones.
         positional = method.__code__.co_argcount
 
         def moved(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""The part of a store that reads and sets references to chunks."""
+"""The methods of a store that read and set chunk references."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class ChunkReferences(OpenedLate):
         checksum: str | datetime | None = None,
         validate_container: bool = True,
     ) -> None:
-        """Lets a chunk be a range of bytes in another file or object.
+        """Makes a chunk a range of bytes in another file or object.
 
-        `key` is that of the chunk (`path/c/0/1`), `location` a URL, `offset` and `length` are
-        bytes, `checksum` is the ETag or the time of modification that the object must still have
+        `key` is the key of the chunk (`path/c/0/1`), `location` a URL, `offset` and `length` are in
+        bytes. `checksum` is the ETag or the time of modification that the object must still have
         when it is read. A location that no virtual chunk container covers raises an
         `InvalidInputError` unless `validate_container` is false.
         """
@@ -73,7 +73,7 @@ class ChunkReferences(OpenedLate):
         checksum: str | datetime | None = None,
         validate_container: bool = True,
     ) -> None:
-        """As `set_virtual_ref`, to be awaited."""
+        """The asynchronous form of `set_virtual_ref`."""
         self._check_writable()
         task, finish = begin_one(
             self._session._session,
@@ -96,8 +96,8 @@ class ChunkReferences(OpenedLate):
     ) -> list[tuple[int, ...]] | None:
         """Sets the references of several chunks of one array.
 
-        Returns the indices of the chunks whose location no container covers, which stay as they
-        were; None if all are set. With `validate_containers` false those are set, too.
+        Returns the indices of the chunks whose location no container covers, and leaves these
+        chunks unchanged; None if all are set. With `validate_containers` false, sets them, too.
         """
         self._check_writable()
         task, finish = begin_specs(
@@ -116,7 +116,7 @@ class ChunkReferences(OpenedLate):
         *,
         validate_containers: bool = True,
     ) -> list[tuple[int, ...]] | None:
-        """As `set_virtual_refs`, to be awaited."""
+        """The asynchronous form of `set_virtual_refs`."""
         self._check_writable()
         task, finish = begin_specs(
             self._session._session,
@@ -143,7 +143,7 @@ class ChunkReferences(OpenedLate):
 
         `chunk_grid_shape` is the shape of the block in chunks, `arr_offset` the index of its first
         chunk; `offsets` and `lengths` are 1-d arrays of bytes. An empty location leaves its chunk
-        as it is. One `checksum` holds for all. Returns as `set_virtual_refs` does.
+        unchanged. One `checksum` applies to all chunks. Returns the same as `set_virtual_refs`.
         """
         self._check_writable()
         task, finish = begin_grid(
@@ -172,7 +172,7 @@ class ChunkReferences(OpenedLate):
         arr_offset: tuple[int, ...] | None = None,
         checksum: datetime | str | None = None,
     ) -> list[tuple[int, ...]] | None:
-        """As `set_virtual_refs_arr`, to be awaited."""
+        """The asynchronous form of `set_virtual_refs_arr`."""
         self._check_writable()
         task, finish = begin_grid(
             self._session._session,
@@ -192,7 +192,7 @@ class ChunkReferences(OpenedLate):
         array_path: str,
         batch_size: int = 100_000,
     ) -> AsyncCloseableIterator[ArrayChunks]:
-        """All chunks of an array that are set, in batches of at most `batch_size` rows, as columns.
+        """All written chunks of an array as columns, in batches of at most `batch_size` rows.
 
         The columns: coordinates (uint32, rows by dimensions), kinds (uint8, the values of
         `ChunkType`), locations (a URL for virtual chunks, the id of native ones, "" for inline

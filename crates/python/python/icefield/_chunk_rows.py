@@ -1,4 +1,4 @@
-"""References to chunks, between the columns and values of Python and the rows of the native side.
+"""Conversions of chunk references between the columns and values of Python and the rows of the native module.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The options of clients that are given as texts by name: of Google Cloud Storage, Azure, and web servers.
+"""Client options that are strings by name: for Google Cloud Storage, Azure, and web servers.
 
-Each takes effect, or is refused by name.
+Each option takes effect, or an error names it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command `icefield`: the program of that name, run by the native module in this process."""
+"""The command `icefield`, which the native module runs in this process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["main"]
 
 
 def main() -> int:
-    """Does what the arguments of the process say and returns the exit code."""
+    """Runs the command line of the process and returns the exit code."""
     _fill_standard_streams()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         # Python's handler only leaves a note for Python code, and none runs until the command is done. A process that
@@ -24,7 +24,8 @@ def main() -> int:
 def _fill_standard_streams() -> None:
     """Opens the null device for each standard stream that is closed.
 
-    Else a file of the repository could get its number, and what the command prints. A Rust program does the same.
+    Otherwise a file of the repository could get the number of the stream, and with it the output of
+    the command. A Rust program does the same.
     """
     for stream in range(3):
         try:

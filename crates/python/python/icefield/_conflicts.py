@@ -1,4 +1,4 @@
-"""Conflicts, and what to do about them when a session is rebased."""
+"""Conflicts of a rebase, and the solvers that resolve them."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ __all__ = [
 
 
 class ConflictType(Enum):
-    """What two commits did that does not go together: the change of the session, then that of the branch."""
+    """The kind of a conflict: the change of the session, then the change of the branch."""
 
     NewNodeConflictsWithExistingNode = 1
-    """Both made a node at one path."""
+    """Both created a node at the same path."""
     NewNodeInInvalidGroup = 2
-    """A node was made in a group that is an array, or no more."""
+    """A node was created in a group that is now an array, or deleted."""
     ZarrMetadataDoubleUpdate = 3
     """Both changed the metadata of one node."""
     ZarrMetadataUpdateOfDeletedArray = 4
-    """The metadata of an array was changed that was deleted."""
+    """The metadata of a deleted array was changed."""
     ZarrMetadataUpdateOfDeletedGroup = 5
-    """The metadata of a group was changed that was deleted."""
+    """The metadata of a deleted group was changed."""
     ChunkDoubleUpdate = 6
     """Both wrote some of the same chunks."""
     ChunksUpdatedInDeletedArray = 7
-    """Chunks were written to an array that was deleted."""
+    """Chunks were written to a deleted array."""
     ChunksUpdatedInUpdatedArray = 8
     """Chunks were written to an array whose metadata was changed."""
     DeleteOfUpdatedArray = 9
-    """An array was deleted that was changed."""
+    """A changed array was deleted."""
     DeleteOfUpdatedGroup = 10
-    """A group was deleted that was changed."""
+    """A changed group was deleted."""
     MoveOperationCannotBeRebased = 11
     """A node was moved."""
 
@@ -58,9 +58,10 @@ class ConflictType(Enum):
 
 
 class Conflict:
-    """One node that two commits changed in ways that do not go together.
+    """A conflict: one node that two commits changed in incompatible ways.
 
-    `conflicted_chunks` are the places of the chunks in the array, if the conflict is about chunks, else None.
+    `conflicted_chunks` are the indices of the chunks in the array, if the conflict is about chunks,
+    else None.
     """
 
     __slots__ = ("_chunks", "_kind", "_path")
@@ -83,7 +84,7 @@ class Conflict:
 
     @property
     def conflict_type(self) -> ConflictType:
-        """What does not go together."""
+        """The kind of the conflict."""
         return self._kind
 
     @property
@@ -93,7 +94,7 @@ class Conflict:
 
     @property
     def conflicted_chunks(self) -> list[list[int]] | None:
-        """The places of the chunks in the array, if the conflict is about chunks."""
+        """The indices of the chunks in the array, if the conflict is about chunks."""
         return self._chunks and [list(it) for it in self._chunks]
 
     def _fields(self) -> list[tuple[str, object, str]]:
@@ -132,11 +133,11 @@ class VersionSelection(IntEnum):
     """Which of two versions of a chunk is kept."""
 
     Fail = 0
-    """Neither: the rebase fails."""
+    """Neither version: the rebase fails."""
     UseOurs = 1
-    """That of the session."""
+    """The version of the session."""
     UseTheirs = 2
-    """That of the branch."""
+    """The version of the branch."""
 
     def __repr__(self) -> str:
         return f"VersionSelection.{self.name}"
@@ -152,7 +153,7 @@ _CHOICES = {
 
 
 class ConflictSolver:
-    """The base of what is handed to `rebase` and `commit(rebase_with=...)`; use one of its subclasses."""
+    """The base class of the solvers for `rebase` and `commit(rebase_with=...)`. Use one of its subclasses."""
 
     def __init__(self) -> None:
         if type(self) is ConflictSolver:
@@ -164,7 +165,7 @@ class ConflictSolver:
         raise NotImplementedError
 
     def _to_document(self) -> str:
-        """What native code needs of it, as JSON."""
+        """The solver as JSON, for native code."""
         return json.dumps(self._rules())
 
     def __eq__(self, other: object) -> bool:
@@ -180,10 +181,10 @@ class ConflictSolver:
 
 
 class ConflictDetector(ConflictSolver):
-    """Solves nothing: a rebase fails if there is a conflict by the rules of the reference implementation.
+    """Resolves nothing: a rebase fails if there is a conflict by the rules of the reference implementation.
 
-    These rules miss some: a node that is made in a group that the branch deleted, for instance, or chunks of the branch
-    that a resize cuts off. `StrictConflictDetector` does not.
+    These rules miss some conflicts, such as a node created in a group that the branch deleted, or
+    chunks of the branch that a resize cuts off. `StrictConflictDetector` detects them.
     """
 
     def _rules(self) -> dict[str, Any]:
@@ -191,20 +192,21 @@ class ConflictDetector(ConflictSolver):
 
 
 class StrictConflictDetector(ConflictSolver):
-    """Solves nothing, and finds every pair of changes whose order would show in the result."""
+    """Resolves nothing, and finds every pair of changes whose order affects the result."""
 
     def _rules(self) -> dict[str, Any]:
         return _rules("strict", None)
 
 
 class BasicConflictSolver(ConflictSolver):
-    """Solves conflicts about chunks by taking one side, and deletions of what was changed if that is allowed.
+    """Resolves conflicts about chunks by keeping one side, and deletions of changed nodes if that is allowed.
 
-    `strict` finds conflicts by the rules of `StrictConflictDetector`, which the solver then solves as far as it can;
-    without it, the rules are those of `ConflictDetector`.
+    With `strict`, the solver finds conflicts by the rules of `StrictConflictDetector`, and resolves
+    those that it can. Without it, the rules of `ConflictDetector` apply.
 
-    `follow_moves` carries changes along where another commit has moved the array or group that they are made to: they
-    land at its new path. It needs `strict`, because by the rules of `ConflictDetector` nothing passes a move.
+    With `follow_moves`, changes to an array or group that another commit has moved are applied at
+    its new path. This needs `strict`: by the rules of `ConflictDetector`, a move conflicts with
+    every change.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""How values show themselves: as the call that makes them, as lines, and as a table in a notebook."""
+"""The representations of values: a constructor call, lines of text, and a table in a notebook."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def text_of(value: object) -> str:
 
 
 def call(name: str, arguments: Iterable[tuple[str, object]]) -> str:
-    """`name(a=1, b=2)`: what would make the value again."""
+    """`name(a=1, b=2)`: the call that would create the value again."""
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments)})"
 
 

@@ -8,7 +8,7 @@ __all__ = ["ErrorKind"]
 
 
 class ErrorKind(StrEnum):
-    """What exactly failed: the codes of the attribute `kind` of an error.
+    """The codes of the attribute `kind` of an error, which name the exact failure.
 
     A code keeps its name for good; new ones may be added.
     """
@@ -32,13 +32,13 @@ class ErrorKind(StrEnum):
     BRANCH_NOT_FOUND = "branch-not-found"
     TAG_NOT_FOUND = "tag-not-found"
     REPOSITORY_NOT_FOUND = "repository-not-found"
-    # there already
+    # already exists
     NODE_ALREADY_EXISTS = "node-already-exists"
     BRANCH_ALREADY_EXISTS = "branch-already-exists"
     TAG_ALREADY_EXISTS = "tag-already-exists"
     TAG_PREVIOUSLY_DELETED = "tag-previously-deleted"
     MOVE_WONT_OVERWRITE = "move-wont-overwrite"
-    # only for reading
+    # read-only
     READ_ONLY_SESSION = "read-only-session"
     READ_ONLY_STORE = "read-only-store"
     READ_ONLY_STORAGE = "read-only-storage"
@@ -113,7 +113,7 @@ class ErrorKind(StrEnum):
     UNSUPPORTED_OPERATION_FOR_VERSION = "unsupported-operation-for-version"
     SNAPSHOT_TIMESTAMP = "snapshot-timestamp"
     DUPLICATE_SNAPSHOT_ID = "duplicate-snapshot-id"
-    # mistakes of ours
+    # bugs of this package
     CONCURRENCY = "concurrency"
     FLUSH = "flush"
     PARTIAL_VALUES_PANIC = "partial-values-panic"

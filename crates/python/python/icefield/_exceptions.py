@@ -1,8 +1,8 @@
-"""The errors of the package: one class for what a caller would do about a failure, one code for what failed.
+"""The errors of the package. The class tells how a caller can react to a failure, the code tells what failed.
 
 ```text
 IcechunkError
-├── ConflictError                 someone else was faster: rebase, or start again
+├── ConflictError                 another client was first: rebase, or start again
 │   └── RebaseFailedError         the solver left conflicts
 ├── NotFoundError                 (also a KeyError)
 │   ├── NodeNotFoundError
@@ -19,8 +19,8 @@ IcechunkError
 └── InternalError
 ```
 
-Every error has `message` (what `str()` gives) and `kind` (one of `ErrorKind`). All of them pickle, so they survive
-the way back from a worker process.
+Every error has `message` (the result of `str()`) and `kind` (one of `ErrorKind`). All of them
+pickle, so that they can return from a worker process.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class IcechunkError(Exception):
 
     @property
     def message(self) -> str:
-        """What failed, on which object, and what to do about it."""
+        """The failure, its object, and what to do about it."""
         return self._message
 
     @property
@@ -88,9 +88,9 @@ class IcechunkError(Exception):
 
 
 class ConflictError(IcechunkError):
-    """Somebody else committed to the branch, or changed what was to be changed, in the meantime.
+    """Another client committed to the branch, or made the same change, in the meantime.
 
-    The snapshots are ids; None where the failure is not that of a commit.
+    The snapshots are ids; None if the failure is not of a commit.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class ConflictError(IcechunkError):
 
 
 class RebaseFailedError(ConflictError):
-    """A rebase found conflicts that its solver does not solve."""
+    """A rebase found conflicts that its solver does not resolve."""
 
     def __init__(self, snapshot: str, conflicts: list[Conflict]) -> None:
         super().__init__(
@@ -148,7 +148,7 @@ class RebaseFailedError(ConflictError):
 
     @property
     def conflicts(self) -> list[Conflict]:
-        """What is in conflict."""
+        """The conflicts."""
         return list(self._conflicts)
 
     def __repr__(self) -> str:
@@ -159,7 +159,7 @@ class RebaseFailedError(ConflictError):
 
 
 class NotFoundError(IcechunkError, KeyError):
-    """What was asked for does not exist. A `KeyError`, too."""
+    """A requested object does not exist. Also a `KeyError`."""
 
 
 class NodeNotFoundError(NotFoundError):
@@ -175,19 +175,19 @@ class RefNotFoundError(NotFoundError):
 
 
 class RepositoryNotFoundError(NotFoundError):
-    """There is no repository at that place."""
+    """There is no repository at that location."""
 
 
 class AlreadyExistsError(IcechunkError):
-    """What was to be made is there already."""
+    """The object to create exists already."""
 
 
 class ReadOnlyError(IcechunkError):
-    """A write through something that only reads."""
+    """A write to a read-only object."""
 
 
 class InvalidInputError(IcechunkError, ValueError):
-    """An argument, a key, an index or metadata that cannot be right. A `ValueError`, too."""
+    """An invalid argument, key, index or metadata. Also a `ValueError`."""
 
 
 class SessionStateError(IcechunkError):
@@ -195,11 +195,11 @@ class SessionStateError(IcechunkError):
 
 
 class StorageError(IcechunkError):
-    """The storage failed, or its settings are wrong. Often it helps to try again."""
+    """The storage failed, or its settings are wrong. Many failures are temporary: try again."""
 
 
 class OutcomeUnknownError(StorageError):
-    """The storage failed while it wrote, so the change may or may not have happened: look before trying again.
+    """The storage failed during a write, so the change may or may not have happened: check before trying again.
 
     `snapshot` is the id of the snapshot that the change would have published, if there is one.
     """
@@ -217,11 +217,11 @@ class OutcomeUnknownError(StorageError):
 
 
 class FormatError(IcechunkError):
-    """An object of the repository cannot be read or written: damaged, or of a version that is not known."""
+    """An object of the repository cannot be read or written: it is damaged, or of an unknown version."""
 
 
 class InternalError(IcechunkError):
-    """A mistake of this package. Please report it."""
+    """A bug of this package. Please report it."""
 
 
 def _shown(cls: type) -> str:
@@ -318,8 +318,9 @@ _CLASS_OF: dict[str, type[IcechunkError]] = {
 def from_native(
     kind: str, message: str, details: str | Mapping[str, Any] | None = None
 ) -> IcechunkError:
-    """The error that native code reports by its code, a text, and a JSON object with what its class needs, if anything
-    is known of that."""
+    """The error that native code reports: its code, its message, and a JSON object with the
+    attributes of its class, if there are any.
+    """
     cls = _CLASS_OF.get(kind, InternalError)
     known: Mapping[str, Any] = json.loads(details) if isinstance(details, str) else details or {}
     if cls is RebaseFailedError:
@@ -337,7 +338,7 @@ def from_native(
     return cls(message, kind)
 
 
-# Tracebacks show the name that is imported.
+# Tracebacks show the name from which users import the class.
 for _name in __all__:
     globals()[_name].__module__ = "icefield"
 del _name

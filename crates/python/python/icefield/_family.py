@@ -1,4 +1,4 @@
-"""Families of values: a class that is only a name for its members, which are classes inside of it."""
+"""Families of values: a class that is a namespace for its members, which are nested classes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 class Member:
-    """A value of one form of a family, such as `S3Credentials.Static`. Equal if all of its fields are.
+    """A value of one form of a family, such as `S3Credentials.Static`. Two are equal if all fields are.
 
-    It has a hash unless there is something in it that can be changed, such as `S3Options` or `S3StaticCredentials`. A
-    form whose fields may be secret shows none of them.
+    It has a hash unless it contains a mutable value, such as `S3Options` or `S3StaticCredentials`.
+    The representation of a form whose fields may be secret shows none of them.
     """
 
     __slots__ = ()
@@ -60,12 +60,12 @@ class Member:
 
 
 def _set(member: Member, name: str, value: Any) -> None:
-    """Sets a field of a value that is being made."""
+    """Sets a field during construction."""
     object.__setattr__(member, name, value)
 
 
 class _Bare(Member):
-    """A form that is only its name."""
+    """A form without a value."""
 
     __slots__ = ()
 
@@ -74,7 +74,7 @@ class _Bare(Member):
 
 
 class _One(Member, Generic[T]):
-    """A form with one value, of a class that the form says."""
+    """A form with one value, of the class that the form names."""
 
     __slots__ = ("_0",)
     __match_args__ = ("_0",)

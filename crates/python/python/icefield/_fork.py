@@ -1,8 +1,8 @@
-"""What happens when the process forks.
+"""The handling of forks of the process.
 
-The child has one thread, so nothing that the parent's runtime was doing goes on there: the native
-side forgets the runtime and refuses the parent's objects by an error ("forked") instead of a
-deadlock. Objects that the child opens, or unpickles, work.
+The child has one thread, so no work of the parent's runtime continues in it. The native module
+starts a new runtime, and refuses objects of the parent with an error ("forked") instead of a
+deadlock. Objects that the child opens or unpickles work.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _registered = False
 
 
 def register() -> None:
-    """Registers the handlers, once for each process image."""
+    """Registers the handlers, once per process image."""
     global _registered
     if _registered or not hasattr(os, "register_at_fork"):
         return
@@ -33,5 +33,5 @@ def _after_in_child() -> None:
         places.forget_all()
 
 
-# Whoever imports the native module for what may be shared with a child imports this.
+# Modules that import the native module for objects which a child may inherit import this one.
 register()

@@ -8,7 +8,7 @@ __all__ = ["frozen"]
 
 
 def frozen(value: Any) -> Any:
-    """Something that can be hashed and is equal for equal values."""
+    """A hashable object that is equal for equal values."""
     if isinstance(value, dict):
         return frozenset((key, frozen(it)) for key, it in value.items())
     if isinstance(value, set):

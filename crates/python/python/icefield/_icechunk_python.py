@@ -1,9 +1,10 @@
 """The names that programs import from the native module of icechunk: `from icechunk._icechunk_python import SnapshotInfo`.
 
-That module is private to icechunk, and programs import from it all the same: its classes of configurations, credentials and
-errors, since these are what type checkers name. Here each is what the public modules have. The three classes behind
-repositories, sessions and stores are ours; programs use them in annotations. What icechunk keeps there for itself, its
-command line and its upgrade, is not here.
+That module is private to icechunk, but programs import its classes of configurations, credentials
+and errors, because type checkers show them under these names. Here, each name is the class of the
+public modules. The three classes behind repositories, sessions and stores are those of this
+package; programs use them in annotations. The internal parts of that module, its command line and
+its upgrade, are not here.
 """
 
 from __future__ import annotations

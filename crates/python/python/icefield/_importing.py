@@ -1,4 +1,4 @@
-"""Imports in shares: surveyed, done and merged by workers, planned and committed here.
+"""Distributed imports: workers survey files, import shares and merge answers; this process plans and commits.
 
 ```text
 workers     survey files          do shares, each in a fork      merge answers
@@ -33,13 +33,13 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 def import_in_shares(
     sources: Sources, session: Session, pool: Pool, shares: int | None, options: ImportOptions
 ) -> ImportReport:
-    """Imports sources into a session, and commits it if there is a message."""
+    """Imports sources into a session, and commits it if a message is given."""
     for name in ("branch", "progress"):
         if name in options:
             raise TypeError(
                 f"import_files() into a session takes no {name!r}: the session has its branch, and dask a dashboard"
             )
-    # Workers are elsewhere.
+    # Workers may run on other machines.
     names = [_absolute(name) for name in _native.expand_sources(list(sources_of(sources))).wait()]
     document = json.dumps(import_document(options, names))
     count = share_count(shares, pool)
@@ -52,7 +52,7 @@ def import_in_shares(
     first, others, report = divided
     shared = Shared(work, json.loads(report))
 
-    # What is referred to by the first share is read to compare it.
+    # The first share reads the chunks that it refers to, to compare them.
     beside = [names[number] for number in first[0]] if first and options.get("virtual") else []
 
     def do(shares: Sequence[tuple[list[int], bytes]]) -> None:
@@ -76,21 +76,21 @@ def import_in_shares(
 
 
 def survey(fork: ForkSession, names: list[str], document: str) -> bytes:
-    """Reads what planning needs to know of some files."""
+    """Surveys some files for the plan."""
     return _native.survey_sources(fork._session, names, document).wait()
 
 
 def do_share(
     fork: ForkSession, share: bytes, names: tuple[list[str], list[str]], document: str
 ) -> Done:
-    """Does a share in a fork of its own, however often it is called: with its files, and beside others."""
+    """Imports a share in a fork of its own. Repeated calls use separate forks."""
     answer, report = _native.run_share(fork._session, share, names, document).wait()
     facts: dict[str, Any] = json.loads(report)
     return answer, facts
 
 
 def _batches(names: list[str], count: int) -> list[list[str]]:
-    """Names that follow one another, in so many lists at the most."""
+    """Divides names into at most so many lists of consecutive names."""
     count = max(1, min(count, len(names)))
     ends = [number * len(names) // count for number in range(count + 1)]
     return [names[start:end] for start, end in zip(ends, ends[1:], strict=False)]

@@ -1,4 +1,4 @@
-"""Iterators over what the native side gives in batches."""
+"""Iterators over the batches of native streams."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _unchanged(item: Any) -> Any:
 
 
 class _Items(Generic[_T_co]):
-    """The items of a stream that were fetched and not yet handed over, and the fetch under way."""
+    """The fetched items of a stream that the iterator has not returned yet, and the running fetch."""
 
     __slots__ = ("_batches", "_begin", "_convert", "_fetched", "_stream", "_under_way")
 
@@ -32,7 +32,7 @@ class _Items(Generic[_T_co]):
     ) -> None:
         """With `batches`, each batch is one item.
 
-        A stream that is still to be begun is for asynchronous iterators only.
+        Only asynchronous iterators may begin the stream later.
         """
         self._batches = batches
         self._begin: Callable[[], Awaitable[Stream[Any]]] | None = stream if callable(stream) else None
@@ -42,13 +42,13 @@ class _Items(Generic[_T_co]):
         self._under_way: Task[list[Any] | None] | None = None
 
     def _fetch(self) -> Task[list[Any] | None] | None:
-        """The fetch under way, begun if there is none; None at the end."""
+        """The running fetch, or a new one; None at the end."""
         if self._under_way is None and self._stream is not None:
             self._under_way = self._stream.next()
         return self._under_way
 
     def _accept(self, task: Task[list[Any] | None], batch: list[Any] | None) -> None:
-        """Takes over what a fetch gave, once, whoever waited for it."""
+        """Takes the items of a fetch once, whichever caller waited for it."""
         if self._under_way is not task:
             return
         self._under_way = None
@@ -75,8 +75,7 @@ class _Items(Generic[_T_co]):
 class AsyncCloseableIterator(_Items[_T_co], AsyncIterator[_T_co]):
     """An asynchronous iterator that can be closed before its end, by `aclose()`.
 
-    A cancelled `__anext__` loses nothing: the fetch goes on, and the next call takes what it
-    brought.
+    A cancelled `__anext__` loses no item: the fetch goes on, and the next call takes its items.
     """
 
     __slots__ = ()
@@ -100,16 +99,16 @@ class AsyncCloseableIterator(_Items[_T_co], AsyncIterator[_T_co]):
         return self._convert(self._fetched.popleft())
 
     async def _begin_stream(self, begin: Callable[[], Awaitable[Stream[Any]]]) -> None:
-        """Begins the stream. After a failure or a cancellation the next call tries it again."""
+        """Begins the stream. After a failure or a cancellation, the next call tries again."""
         stream = await begin()
         if self._begin is begin:
             self._begin, self._stream = None, stream
         else:
-            # Closed meanwhile, or begun for another who waits for items.
+            # Closed meanwhile, or begun by another waiting caller.
             stream.close()
 
     async def aclose(self) -> None:
-        """Ends the iteration and lets go of what it holds. May be called again."""
+        """Ends the iteration and releases its resources. Further calls have no effect."""
         self._close()
 
 
@@ -129,7 +128,7 @@ class CloseableIterator(_Items[_T_co], Iterator[_T_co]):
         return self._convert(self._fetched.popleft())
 
     def _fill(self) -> None:
-        """Fetches the first items, so that an error shows at once."""
+        """Fetches the first items, so that an error is raised at once."""
         while not self._fetched:
             task = self._fetch()
             if task is None:
@@ -142,5 +141,5 @@ class CloseableIterator(_Items[_T_co], Iterator[_T_co]):
             self._accept(task, batch)
 
     def close(self) -> None:
-        """Ends the iteration and lets go of what it holds. May be called again."""
+        """Ends the iteration and releases its resources. Further calls have no effect."""
         self._close()

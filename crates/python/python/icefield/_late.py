@@ -1,4 +1,6 @@
-"""What was unpickled is opened at its first use, which may ask a server: by an `await`, if an event loop waits for it."""
+"""Unpickled objects, which open their native side at the first use. Opening may send requests, so
+asynchronous methods await it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ _lock = RLock()
 
 
 def forget_lock() -> None:
-    """Lets go, in a forked child, of what a thread of its parent may have held."""
+    """Replaces, in a forked child, locks that a thread of the parent may have held."""
     global _lock
     _lock = RLock()
 
@@ -30,9 +32,10 @@ def forget_lock() -> None:
 def shared(
     openings: MutableMapping[Any, Any], key: Hashable, begin: Callable[[], Task[_T]]
 ) -> Iterator[Task[_T]]:
-    """The task that all wait for who want the same; the first of them begins it.
+    """The task that all callers with the same key share. The first caller begins it.
 
-    Who fails or gives up forgets it, so that the next one begins anew. Others wait on.
+    A failure, or a caller that gives up, removes it, so that the next caller begins a new one.
+    Other callers keep waiting.
     """
     with _lock:
         task: Task[_T] | None = openings.get(key)
@@ -41,7 +44,7 @@ def shared(
     try:
         yield task
     except BaseException as error:
-        # What must not be waited for where it was asked for may be about to end well.
+        # A task that its first caller could not wait for may still succeed.
         if not isinstance(error, IcechunkError) or error.kind != "not-allowed":
             with _lock:
                 if openings.get(key) is task:
@@ -50,15 +53,14 @@ def shared(
 
 
 class OpenedLate:
-    """A class whose objects have no native side yet when they come out of a pickle.
+    """A class whose unpickled objects have no native side yet.
 
-    Their `__getattr__` opens it, and waits. Methods whose names end in `_async` await that before
-    anything else, so that the event loop goes on meanwhile; asynchronous iterators do so with the
-    first item that is asked for.
+    `__getattr__` opens the native side, and blocks. Methods whose names end in `_async` await it
+    first, so that the event loop keeps running; asynchronous iterators do so at their first item.
     """
 
     _native_side: ClassVar[str]
-    """The name of the attribute that is missing until then."""
+    """The name of the attribute that is missing until the native side is open."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -73,7 +75,9 @@ class OpenedLate:
     def _begun(
         self, begin: Callable[[], Stream[Any]]
     ) -> Stream[Any] | Callable[[], Awaitable[Stream[Any]]]:
-        """The stream of an asynchronous iterator, or how it is begun if that opens this first."""
+        """The stream of an asynchronous iterator, or a function that begins it if the native side
+        must be opened first.
+        """
         if self._native_side in self.__dict__:
             return begin()
 

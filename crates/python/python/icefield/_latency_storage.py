@@ -1,4 +1,4 @@
-"""A storage that is further away than it is, to find out what a distance costs."""
+"""A storage with added latency, to measure its effect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["LatencyStorage"]
 
 @final
 class LatencyStorage(Storage):
-    """Another storage, further away: each read and each write waits first, in milliseconds. For trials."""
+    """A storage with a delay in milliseconds before each read and each write. For experiments."""
 
     __slots__ = ("_inner", "_read", "_write")
 
@@ -71,11 +71,11 @@ class LatencyStorage(Storage):
         return known[1]
 
     def default_settings(self) -> StorageSettings:
-        """The settings of the storage behind it."""
+        """The settings of the underlying storage."""
         return self._inner.default_settings()
 
     def without_secrets_in_pickles(self) -> LatencyStorage:
-        """The same place, as far away as now, whose pickles hold no secret; see `Storage`."""
+        """The same storage with the same delays, whose pickles hold no secrets; see `Storage`."""
         return _distant(self._inner.without_secrets_in_pickles(), self._write, self._read)
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ __all__ = ["initialize_logs", "set_logs_filter", "shutdown_telemetry"]
 
 
 def initialize_logs() -> None:
-    """Begins to write logs to standard error, as far as the environment variable ICEFIELD_LOG asks for.
+    """Starts logging to standard error, with the filter of the environment variable ICEFIELD_LOG.
 
     Importing the package does this if the variable (or ICECHUNK_LOG) is set; a second call does nothing.
     """
@@ -16,9 +16,9 @@ def initialize_logs() -> None:
 
 
 def set_logs_filter(log_filter_directive: str | None) -> None:
-    """Sets which logs are written, such as "debug" or "icefield=debug,warn".
+    """Sets the filter of log events, such as "debug" or "icefield=debug,warn".
 
-    None takes the filter of the environment variable ICEFIELD_LOG. A filter that cannot be understood raises
+    None restores the filter of the environment variable ICEFIELD_LOG. An invalid filter raises
     `InvalidInputError`.
     """
     if log_filter_directive is not None and not isinstance(log_filter_directive, str):
@@ -31,4 +31,4 @@ def set_logs_filter(log_filter_directive: str | None) -> None:
 
 
 def shutdown_telemetry() -> None:
-    """Does nothing: this package sends no traces. It is here for programs that call it before they end."""
+    """Does nothing, because this package sends no traces. It exists for programs that call it before they end."""

@@ -1,8 +1,8 @@
 """The native module. The package `icefield` is its only caller; nothing of it is public.
 
-One idea each: a `Task` is work that was begun, and is awaited or waited for; a `Stream` gives its items in
-batches. Documents (configuration, metadata, solvers, descriptions of storages) cross as JSON texts, times as
-microseconds since 1970 (UTC), snapshots as `SnapshotRow`, differences as `DiffRow`.
+A `Task` is running work that callers wait for or await; a `Stream` returns its items in batches.
+Documents (configuration, metadata, solvers, descriptions of storages) are passed as JSON strings,
+times as microseconds since 1970 (UTC), snapshots as `SnapshotRow`, differences as `DiffRow`.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -61,19 +61,22 @@ updated_chunks: dict[str, list[list[int]]]; moved_nodes: list[tuple[str, str]]""
 Range: TypeAlias = tuple[int, int | None] | int | None
 """(start, end), (start, None) to the end, n for the last n bytes, None for all"""
 Grant: TypeAlias = tuple[str, str, Callable[[], str] | None]
-"""prefix of virtual locations, credentials (JSON), and a function that gives new credentials (JSON)"""
+"""prefix of virtual locations, credentials (JSON), and a function that returns new credentials (JSON)"""
 
 @final
 class Task(Generic[_T_co]):
-    """Work that was begun. It goes on whether or not somebody waits for it. If who waits gives up, a read is
-    dropped; long work (a collection, an import) is asked to end, and does so where that does no harm; a change
-    that others see (a commit, an edit of a ref) or of a session goes on to its end. Before a process ends, it
-    asks long work to end, and waits for that and for changes that others see, for at most 10 seconds. Who still
-    waits for long work then gets an error of the kind "interrupted"."""
+    """Running work. It goes on whether or not a caller waits for it. If the caller gives up, a read
+    is dropped; long work (a collection, an import) is asked to end, and does so where that does no
+    harm; a change of a session or one that others see (a commit, an edit of a ref) goes on to its
+    end. Before a process ends, it asks long work to end, and waits for long work and for changes
+    that others see, for at most 10 seconds. A caller that still waits for long work then gets an
+    error of the kind "interrupted".
+    """
 
     def wait(self) -> _T_co:
-        """Blocks without the GIL. Ctrl-C ends that, and gives up the work; a note on the exception says
-        what goes on."""
+        """Blocks without the GIL. Ctrl-C ends the wait and gives up the work; a note on the
+        exception says whether the work goes on.
+        """
     def __await__(self) -> Generator[Any, None, _T_co]: ...
     def cancel(self) -> None: ...
 
@@ -85,7 +88,7 @@ class Stream(Generic[_T_co]):
 
 @final
 class Bytes(Buffer):
-    """Bytes in memory of the native side, read without a copy through the buffer protocol."""
+    """Bytes in native memory, read without a copy through the buffer protocol."""
 
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
@@ -93,7 +96,7 @@ class Bytes(Buffer):
 
 @final
 class Storage:
-    """A place, by its description (JSON). It connects at its first use."""
+    """A storage, by its description (JSON). It connects at its first use."""
 
     def __new__(cls, description: str, credentials: Callable[[], str] | None = None) -> Storage: ...
     def __str__(self) -> str: ...
@@ -101,9 +104,9 @@ class Storage:
     def list(self, prefix: str) -> Stream[tuple[str, int, int]]:
         """key, size in bytes, microseconds"""
     def delayed(self, read_ms: int, write_ms: int) -> Storage:
-        """The same place (the same memory, too), slower."""
+        """The same storage (for a storage in memory, the same memory) with delays."""
     def set_delays(self, read_ms: int, write_ms: int) -> None:
-        """Changes how slow a delayed place is."""
+        """Changes the delays of a delayed storage."""
 
 @final
 class Repository:
@@ -119,7 +122,7 @@ class Repository:
     def open(
         storage: Storage, config: str | None, grants: Sequence[Grant], for_all: bool = False
     ) -> Task[Repository]:
-        """With `for_all`, nobody who gives up waiting ends it for the others."""
+        """With `for_all`, a caller that gives up waiting does not end the work for the others."""
     @staticmethod
     def open_or_create(
         storage: Storage,
@@ -168,7 +171,7 @@ class Repository:
         """availability, microseconds, reason"""
     def set_status(self, online: bool, set_at: int, reason: str | None) -> Task[None]: ...
     def feature_flags(self) -> Task[list[tuple[int, str, bool, bool | None]]]:
-        """number, name, whether it is on by default, what it is set to"""
+        """number, name, default, set value"""
     def set_feature_flag(self, name: str, value: bool | None) -> Task[None]: ...
     def metadata(self) -> Task[str]: ...
     def set_metadata(self, document: str) -> Task[None]: ...
@@ -212,7 +215,7 @@ class Session:
     ) -> Task[str]: ...
     def amend(self, message: str, metadata: str | None, allow_empty: bool) -> Task[str]: ...
     def resolve(self) -> Task[str]:
-        """Finds out what became of a commit of unknown outcome, and brings it to its end."""
+        """Finds out the outcome of a commit whose outcome is unknown, and completes it."""
     def flush(self, message: str, metadata: str | None) -> Task[str]: ...
     def rebase(self, solver: str) -> Task[None]: ...
     def fork(self) -> Session: ...
@@ -246,9 +249,10 @@ class Session:
         checksums: Sequence[str | int | None] | None,
         validate: bool,
     ) -> Task[list[int] | None]:
-        """Sets `len(locations)` references of an array, `coordinates` row by row; buffers are of any integers.
-        A checksum is an ETag or microseconds. Returns the places of those that no container covers, None if all are
-        set; with `validate` false, those are set, too."""
+        """Sets `len(locations)` references of an array, `coordinates` row by row; buffers are of
+        any integers. A checksum is an ETag or microseconds. Returns the row numbers of references
+        that no container covers, None if all are set; with `validate` false, sets those, too.
+        """
 
 @final
 class Store:
@@ -259,7 +263,7 @@ class Store:
     def session(self) -> Session: ...
     def get(self, key: str, range: Range = None) -> Task[Bytes | None]: ...
     def get_now(self, key: str, range: Range = None) -> Bytes | None | Task[Bytes | None]:
-        """The value, if it is near (memory, page cache); else a task."""
+        """The value, if it is available at once (memory, page cache); otherwise a task."""
     def get_partial_values(
         self, requests: Sequence[tuple[str, Range]]
     ) -> Task[list[Bytes | None]]: ...
@@ -267,7 +271,9 @@ class Store:
     def exists(self, key: str) -> Task[bool]: ...
     def set(self, key: str, value: Buffer) -> Task[None]: ...
     def set_now(self, key: str, value: Buffer) -> None | Task[None]:
-        """None if it is done already; else a task. `value` may change afterwards either way."""
+        """None if the write is done already; otherwise a task. The caller may change `value`
+        afterwards in both cases.
+        """
     def set_if_not_exists(self, key: str, value: Buffer) -> Task[bool]: ...
     def delete(self, key: str) -> Task[None]: ...
     def delete_dir(self, prefix: str) -> Task[None]: ...
@@ -279,10 +285,10 @@ class Store:
 
 def before_fork() -> None: ...
 def after_fork_in_child() -> None:
-    """Forgets the runtime and refuses, by its error `forked`, every native object that the parent made."""
+    """Starts a new runtime, and refuses every native object of the parent with the error `forked`."""
 
 def command(arguments: Sequence[str]) -> int:
-    """Does what a command line says, the name of the program first, and returns the exit code."""
+    """Runs a command line, which begins with the name of the program, and returns the exit code."""
 
 def initialize_logs() -> None: ...
 def set_logs_filter(directive: str | None) -> None: ...
@@ -290,7 +296,7 @@ def set_logs_filter(directive: str | None) -> None: ...
 # Beyond the reference: JSON in and out, see `crates/python/src/beyond`.
 
 _Share: TypeAlias = tuple[list[int], bytes]
-"""The numbers of its sources, and what is sent"""
+"""The numbers of its sources, and its serialized form"""
 
 _Progress: TypeAlias = Callable[[str, int, int | None], object] | None
 

@@ -1,4 +1,4 @@
-"""What a caller may want to know that is no failure: warnings, or lines of the log where programs expect no such warnings."""
+"""Notices that are no failures: warnings, or lines of the log for programs that expect no such warnings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["IcefieldWarning", "give_as_warnings", "notice"]
 
 
 class IcefieldWarning(UserWarning):
-    """Something that was asked for has no effect, or not the one that might be expected."""
+    """A requested setting has no effect, or another one than the caller may expect."""
 
 
 IcefieldWarning.__module__ = "icefield.storage"
@@ -18,16 +18,17 @@ _as_warnings = True
 
 
 def give_as_warnings(wanted: bool) -> None:
-    """Lets notices be warnings, or lines of the log `icefield` of Python's own `logging`.
+    """Chooses whether notices are warnings, or lines of the logger `icefield` of Python's `logging`.
 
-    Programs for icechunk may take warnings for errors (`-W error`), and expect those that icechunk gives.
+    Programs for icechunk may turn warnings into errors (`-W error`), and expect only the warnings
+    of icechunk.
     """
     global _as_warnings
     _as_warnings = wanted
 
 
 def notice(message: str, category: type[Warning] = IcefieldWarning, *, stacklevel: int) -> None:
-    """Tells the caller something that icechunk does not tell. `stacklevel` is that of a warning from where this is called."""
+    """Gives a notice that icechunk does not give. `stacklevel` counts from the caller of this function."""
     if _as_warnings:
         warnings.warn(message, category, stacklevel=stacklevel + 1)
     else:

@@ -1,4 +1,4 @@
-"""Work in a session that is cut into numbered parts, done by workers, each in a fork of its own."""
+"""Work in a session that is divided into numbered parts, which workers do in forks of their own."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def copy_part(fork: ForkSession, path: str, part: tuple[int, int]) -> Done:
 def rechunk_in_shares(
     path: str, session: Session, pool: Pool, shares: int | None, options: RechunkOptions
 ) -> RechunkReport:
-    """Gives an array another layout."""
+    """Changes the layout of an array."""
     for name in ("branch", "progress"):
         if name in options:
             raise TypeError(
@@ -50,7 +50,7 @@ def rechunk_in_shares(
     document = json.dumps(rechunk_document(options, path))
     of = share_count(shares, pool)
     before = session.fork()
-    # All forks begin with the new document and without chunks, and so agree on both.
+    # All forks begin with the new document and without chunks, so their answers do not conflict.
     with session._changing:
         was_needed, report = _native.begin_rechunk(session._session, document).wait()
     facts: Facts = json.loads(report)
@@ -65,13 +65,13 @@ def rechunk_in_shares(
         session.merge(work)
         message = options.get("message")
         if message is not None:
-            # Another grid gives chunks that others write another meaning.
+            # With another grid, concurrent writes to chunks have another meaning.
             facts["snapshot_id"] = session.commit(message, rebase_with=StrictConflictDetector())
     return RechunkReport._of(facts)
 
 
 def make_part(before: ForkSession, fork: ForkSession, document: str, part: tuple[int, int]) -> Done:
-    """Makes the chunks of one of so many parts, in a fork of its own, of those that there were before."""
+    """Encodes the chunks of one of so many parts from the old chunks, in a fork of its own."""
     return _done(_native.rechunk_part(before._session, fork._session, document, part).wait())
 
 

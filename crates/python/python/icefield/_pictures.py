@@ -1,8 +1,7 @@
-"""What notebooks show of repositories, sessions and stores: their fields, and a picture of the
-history.
+"""The representations of repositories, sessions and stores in notebooks: fields, and a graph of the history.
 
-The history is read when the picture is made. It is cut after a few snapshots, and left out if it
-cannot be read, so that showing an object never fails.
+Showing an object reads the history. The graph ends after a few snapshots, and is left out if the
+history cannot be read, so that showing an object never fails.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def repository_html(repository: Repository) -> str:
 
 
 def session_html(session: Session) -> str:
-    """The fields of a session, how much it changed, and the snapshots it is based on."""
+    """The fields of a session, the number of its changes, and the snapshots that it is based on."""
     try:
         fields: list[tuple[str, object, str]] = [
             ("read only", session.read_only, ""),
@@ -77,7 +76,7 @@ def store_html(store: IcefieldStore) -> str:
             ("read only", store._read_only or store.session._facts()[0], "")
         ]
     except IcechunkError:
-        # The picture of the session says why.
+        # The representation of the session shows the reason.
         fields = []
     return table("icefield.IcefieldStore", fields) + session_html(store.session)
 
@@ -100,7 +99,7 @@ def _changes(session: Session) -> str:
 def _history(
     native: _native.Repository, tips: Sequence[tuple[str, str]], most: int
 ) -> str:
-    """A picture of the newest snapshots that lead to some tips."""
+    """The graph of the newest snapshots of some tips."""
     snapshots: dict[str, SnapshotInfo] = {}
     cut = False
     for tip in tips:

@@ -1,6 +1,6 @@
-"""Where a repository is, and how it is opened again.
+"""The arguments of an open repository, with which another process can open it again.
 
-By another process, at the first use of what was unpickled.
+That happens at the first use of an unpickled object.
 """
 
 from __future__ import annotations
@@ -26,17 +26,16 @@ __all__ = ["Place", "forget_all", "grants", "missing"]
 
 _KEPT = 16
 _open: OrderedDict[bytes, _native.Task[_native.Repository]] = OrderedDict()
-"""The repositories that this process opened, or is opening, for what it unpickled, by the pickle of
-their place.
+"""The repositories that this process has opened, or is opening, for unpickled objects, by the pickle of their `Place`.
 
-The last used is the last.
+The order is that of the last use.
 
 A worker that gets a thousand pickled stores of one repository opens it once.
 """
 
 
 def forget_all() -> None:
-    """Forgets, in a forked child, the repositories that its parent had opened."""
+    """Removes, in a forked child, the repositories that its parent has opened."""
     forget_lock()
     _open.clear()
 
@@ -44,7 +43,8 @@ def forget_all() -> None:
 class Place:
     """The storage, configuration and credentials of one open repository.
 
-    Pickles compactly, without what was read or written; an in-memory storage refuses.
+    The pickle is small: it has neither read nor written data. A storage in memory refuses to
+    pickle.
     """
 
     __slots__ = ("_repository", "_used_config", "access", "config", "storage")
@@ -63,14 +63,14 @@ class Place:
         self._used_config = config if repository is None else repository.config()
 
     def repository(self) -> _native.Repository:
-        """The open repository; opened by the first call if this was unpickled."""
+        """The open repository; the first call opens it if this was unpickled."""
         if self._repository is None:
             with self._opening() as task:
                 self._repository = task.wait()
         return self._repository
 
     async def repository_async(self) -> _native.Repository:
-        """As `repository`, to be awaited."""
+        """The asynchronous form of `repository`."""
         if self._repository is None:
             with self._opening() as task:
                 self._repository = await task
@@ -81,7 +81,7 @@ class Place:
         key = pickle.dumps((self.storage, self.config, self.access))
         with shared(_open, key, self._begin) as task:
             yield task
-        # It may be gone: forgotten by somebody who gave up, or pushed out by others.
+        # It may be gone: another caller gave up and removed it, or newer entries replaced it.
         with suppress(KeyError):
             _open.move_to_end(key)
         while len(_open) > _KEPT:
@@ -96,7 +96,7 @@ class Place:
         )
 
     def __deepcopy__(self, _: Any) -> Place:
-        # Of the same repository, with the keys that a pickle may leave out.
+        # The same repository, with the keys that a pickle may leave out.
         return self
 
     def _storage_settings(self) -> StorageSettings | None:
@@ -116,7 +116,7 @@ class Place:
 
 
 def grants(access: Mapping[str, AnyCredential | None] | None) -> list[_native.Grant]:
-    """What the native side calls the credentials for virtual chunks."""
+    """The credentials for virtual chunks in the form of the native module."""
     from icefield.credentials import grants_of
 
     if access is None:

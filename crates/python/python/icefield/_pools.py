@@ -1,7 +1,7 @@
-"""Where work is done in tasks: the workers of dask, or any executor.
+"""Pools of tasks: the workers of dask, or any executor.
 
-Tasks pickle what they are given and what they return, unless they run in threads of this process. A task may be done more than
-once, as dask does where a worker dies: what one of its runs returned is taken, once.
+Arguments and results of tasks are pickled, unless the tasks run in threads of this process. A task
+may run more than once, for example when a worker of dask dies; the result of one run is used, once.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _MERGED_AT_ONCE = 8
 
 
 class Pool(Protocol):
-    """Does tasks, as many at a time as it can."""
+    """A pool that runs tasks concurrently."""
 
     @property
     def width(self) -> int:
-        """How many tasks it does at a time."""
+        """The number of tasks that run concurrently."""
         ...
 
     def results(self, name: str, function: Callable[..., Any], calls: Calls) -> list[Any]:
-        """What each task returns, in order."""
+        """The results of the tasks, in order."""
         ...
 
     def merged(
@@ -43,12 +43,12 @@ class Pool(Protocol):
         merge: Callable[..., Any],
         take: Callable[[Any], None],
     ) -> None:
-        """Hands what the tasks return to `take`: one by one, or what `merge` makes of several."""
+        """Passes the results of the tasks to `take`, one by one or merged by `merge`."""
         ...
 
 
 class ExecutorPool:
-    """Does tasks on an executor. What they return comes here one by one."""
+    """A pool on an executor. Results arrive in this process one by one."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -76,7 +76,7 @@ class ExecutorPool:
         left: set[Future[Any]] = {self._executor.submit(function, *call) for call in calls}
         try:
             while left:
-                # What is taken is not held any longer.
+                # Drops the reference to a result that was taken.
                 done, left = wait(left, return_when=FIRST_COMPLETED)
                 while done:
                     take(done.pop().result())
@@ -90,7 +90,7 @@ def _cancel(futures: Sequence[Future[Any]] | set[Future[Any]]) -> None:
 
 
 class DaskPool:
-    """Does tasks on the workers of dask, each under a key of its own, and merges there what they return, in a tree."""
+    """A pool on the workers of dask. Each task has a key of its own, and the workers merge the results in a tree."""
 
     def __init__(self, client: Client) -> None:
         if client.asynchronous:
@@ -125,7 +125,7 @@ class DaskPool:
         level = self._begun(name, function, calls)
         while len(level) > 1:
             groups = range(0, len(level), _MERGED_AT_ONCE)
-            # The futures of the level below are dropped, so that workers let go of what is merged.
+            # Drops the futures of the level below, so that workers release merged results.
             level = self._begun(
                 "merge", merge, [tuple(level[at : at + _MERGED_AT_ONCE]) for at in groups]
             )

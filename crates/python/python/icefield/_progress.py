@@ -1,4 +1,4 @@
-"""How far long work is: told to a function, or shown by a bar of the kind that tqdm has."""
+"""Progress of long work: reported to a function, or shown by a bar such as those of tqdm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Bar", "Progress", "Tell", "told"]
 
 @runtime_checkable
 class Bar(Protocol):
-    """What `tqdm.tqdm` objects have, and any bar that is to be driven like them."""
+    """The interface of `tqdm.tqdm` objects, and of other bars."""
 
     total: Any
     n: Any
@@ -26,22 +26,24 @@ class Bar(Protocol):
 
 Tell: TypeAlias = Callable[[str, int, int | None], object]
 Progress: TypeAlias = Tell | Bar
-"""`progress(stage, done, total)`, called at most twenty times a second and at the end of each stage, with None for a
-total that nobody knows; or a bar such as `tqdm.tqdm()`, whose `total` and `n` are kept up to date.
+"""A function `progress(stage, done, total)`, called at most twenty times a second and at the end of
+each stage, with None for an unknown total; or a bar such as `tqdm.tqdm()`, whose `total` and `n`
+are kept up to date.
 
-It is called from a thread of its own, and may use the package itself. The work does not wait for it: one that is slow
-misses what was overtaken meanwhile, but for the end of each stage. All calls are over when the method returns. The first
-exception that it raises goes to `threading.excepthook`, and the work goes on.
+The function is called on a thread of its own, and may use this package. The work does not wait for
+it: a slow function misses intermediate reports, but gets the end of each stage. All calls are over
+when the method returns. Its first exception goes to `threading.excepthook`, and the work goes on.
 """
 
 _Event: TypeAlias = tuple[str, int, int | None]
 
 
 class told:  # noqa: N801 (it reads as a function: `with told(progress) as tell`)
-    """For the time of one call, the function for the native side, which only notes what it is told, or None.
+    """The function for the native module during one call, which only records reports; or None.
 
-    A thread hands on what was noted: the native side calls from the threads that do the work, where whatever waits for
-    work would wait for ever. At the end it is awaited, unless the call was interrupted or cancelled.
+    A thread passes the recorded reports on. The native module calls from its working threads, where
+    a function that waits for other work would deadlock. The end of the call waits for that thread,
+    unless the call was interrupted or cancelled.
     """
 
     def __init__(self, progress: Progress | None) -> None:
@@ -80,13 +82,13 @@ class told:  # noqa: N801 (it reads as a function: `with told(progress) as tell`
             if self._over:
                 return
             if self._events and self._events[-1][0] == stage:
-                # What nobody has looked at yet is out of date.
+                # Reports that were not passed on yet are outdated.
                 self._events.pop()
             self._events.append((stage, done, total))
             self._changed.notify()
 
     def _end(self, error: BaseException | None) -> bool:
-        """Takes no more events; says whether those that are left are to be awaited."""
+        """Accepts no more events. Returns whether the caller waits for the remaining ones."""
         interrupted = error is not None and not isinstance(error, Exception)
         with self._changed:
             self._over = True
@@ -107,7 +109,7 @@ class told:  # noqa: N801 (it reads as a function: `with told(progress) as tell`
             try:
                 tell(*event)
             except BaseException:
-                # Once is enough: what fails for one event fails for most.
+                # One report is enough: a function that fails for one event fails for most.
                 if not reported:
                     reported = True
                     threading.excepthook(
@@ -134,7 +136,7 @@ def _driven(bar: Bar) -> Tell:
         describe = getattr(bar, "set_description", None)
         if describe is not None:
             describe(stage, refresh=False)
-        # Stages begin anew at nothing.
+        # Each stage counts from zero.
         bar.n = done
         bar.refresh()
 

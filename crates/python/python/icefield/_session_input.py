@@ -1,4 +1,4 @@
-"""What callers hand to sessions, as the native side takes it."""
+"""Conversions of the arguments of sessions for the native module."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 def refuse_pickling(what: str) -> NoReturn:
-    """A writable session has one owner, so a copy that is written elsewhere would be lost."""
+    """Raises: a writable session has one owner, so writes to a copy elsewhere would be lost."""
     raise ValueError(
         f"{what} cannot be pickled, because what a copy of it writes would not come back. You "
         "must opt-in to pickle writable sessions in a distributed context using Session.fork(), "
@@ -46,12 +46,12 @@ def absolute(path: object, name: str) -> str:
 
 
 def chunk_type(name: str) -> ChunkType:
-    """The kind of chunk that the native side names."""
+    """The kind of a chunk by its native name."""
     return ChunkType[name]
 
 
 def solver_document(solver: object, name: str) -> str:
-    """What the native side knows a conflict solver by."""
+    """The native form of a conflict solver."""
     from icefield.conflicts import ConflictSolver
 
     if not isinstance(solver, ConflictSolver):
@@ -64,7 +64,7 @@ def solver_document(solver: object, name: str) -> str:
 
 
 def returned_forks(others: Sequence[object]) -> list[_native.Session | bytes]:
-    """The forks and answers to merge, each fork once: those of one process may share a session."""
+    """The forks and answers to merge, each fork once: forks of one process may share a session."""
     from icefield import session as sessions
 
     returned: list[_native.Session | bytes] = []
@@ -86,7 +86,7 @@ def returned_forks(others: Sequence[object]) -> list[_native.Session | bytes]:
 def placing(
     function: Callable[[Iterable[int]], Iterable[int] | None], name: str
 ) -> Callable[[list[int]], Sequence[int] | None]:
-    """The function of a caller, whose results are checked."""
+    """The function of a caller, with checked results."""
     if not callable(function):
         raise TypeError(f"`{name}` must be a function, not {type(function).__name__}")
 
@@ -102,5 +102,5 @@ def placing(
 def optional_placing(
     function: Callable[[Iterable[int]], Iterable[int] | None] | None,
 ) -> Callable[[list[int]], Sequence[int] | None] | None:
-    """As `placing`, for a function that may be left out."""
+    """The same as `placing`, for an optional function."""
     return None if function is None else placing(function, "backward")

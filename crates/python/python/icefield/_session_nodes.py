@@ -1,4 +1,4 @@
-"""What a session does with nodes and chunks: it names them, lists them, and moves chunks within an array."""
+"""The methods of a session for nodes and chunks: ids, listings, and moves."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ class _Nodes(OpenedLate):
         return self._session.node_id(absolute(path, "path"))
 
     async def get_node_id_async(self, path: str) -> str:
-        """As `get_node_id`, to be awaited."""
+        """The asynchronous form of `get_node_id`."""
         return self._session.node_id(absolute(path, "path"))
 
     @changing
     def move(self, from_path: str, to_path: str) -> None:
-        """Gives a group or array another path, with all that is below it.
+        """Moves a group or array, with everything below it, to another path.
 
-        Nothing is read or written for it. The parent of the new path must be a group, and nothing
-        may be at that path. Needs a repository of format version 2.
+        Reads and writes no chunk. The parent of the new path must be a group, and the new path must
+        be free. Needs a repository of format version 2.
         """
         self._session.move_node(
             absolute(from_path, "from_path"), absolute(to_path, "to_path")
@@ -60,7 +60,7 @@ class _Nodes(OpenedLate):
 
     @changing
     async def move_async(self, from_path: str, to_path: str) -> None:
-        """As `move`, to be awaited."""
+        """The asynchronous form of `move`."""
         await self._session.move_node(
             absolute(from_path, "from_path"), absolute(to_path, "to_path")
         )
@@ -75,11 +75,12 @@ class _Nodes(OpenedLate):
         codec: str | None = None,
         progress: Progress | None = None,
     ) -> RechunkReport:
-        """Gives an array other chunks, shards or another codec, without a commit; see `Repository.rechunk`.
+        """Changes the chunks, shards or codec of an array, without a commit; see `Repository.rechunk`.
 
-        What the session has written to the array counts. After an error the session holds a part: discard its changes.
-        To rebase it, use `StrictConflictDetector`: `ConflictDetector` overlooks writes to the array by another session
-        where this one wrote no chunk.
+        Uncommitted edits of the array are included. After an error, the session holds a part of the
+        changes: discard them. To rebase the session, use `StrictConflictDetector`:
+        `ConflictDetector` overlooks concurrent writes to the array where this session wrote no
+        chunk.
         """
         what = _rechunking(path, chunks, shards, codec)
         with told(progress) as tell:
@@ -96,7 +97,7 @@ class _Nodes(OpenedLate):
         codec: str | None = None,
         progress: Progress | None = None,
     ) -> RechunkReport:
-        """As `rechunk`, to be awaited."""
+        """The asynchronous form of `rechunk`."""
         what = _rechunking(path, chunks, shards, codec)
         async with told(progress) as tell:
             document = await _native.rechunk_in_session(self._session, what, tell)
@@ -111,10 +112,10 @@ class _Nodes(OpenedLate):
     ) -> None:
         """Moves the chunks of an array within its grid, without reading or writing them.
 
-        `forward` gets the index of each chunk that is set and returns its new one, None to leave
-        it. Without `backward`, places that chunks move away from keep them, too; with it (the
-        inverse of `forward`), a place whose source has no chunk is cleared. An error that a
-        function raises is raised here, and nothing is changed.
+        `forward` gets the index of each written chunk and returns its new index, None to leave it.
+        Without `backward`, the old indices keep their chunks, too. With `backward`, the inverse of
+        `forward`, an index whose source has no chunk is cleared. If a function raises, the
+        exception is raised here and nothing changes.
         """
         self._session.reindex_array(
             absolute(array_path, "array_path"), placing(forward, "forward"), optional_placing(backward)
@@ -123,7 +124,7 @@ class _Nodes(OpenedLate):
     @changing
     def shift_array(self, array_path: str, chunk_offset: Iterable[int]) -> None:
         """Shifts all chunks of an array by whole chunks. Chunks that leave the grid are dropped,
-        vacated places cleared.
+        and vacated indices are cleared.
 
         The array keeps its shape. `chunk_offset` has one number per dimension and may be negative.
         """
@@ -133,7 +134,7 @@ class _Nodes(OpenedLate):
         self._session.shift_array(absolute(array_path, "array_path"), offsets).wait()
 
     def all_virtual_chunk_locations(self) -> list[str]:
-        """The locations of all virtual chunks, each as often as it is used."""
+        """The locations of all virtual chunks, one per chunk."""
         locations: list[str] = []
         stream = self._session.virtual_locations()
         while (batch := stream.next().wait()) is not None:
@@ -141,13 +142,13 @@ class _Nodes(OpenedLate):
         return locations
 
     async def all_virtual_chunk_locations_async(self) -> list[str]:
-        """As `all_virtual_chunk_locations`, to be awaited."""
+        """The asynchronous form of `all_virtual_chunk_locations`."""
         return [it async for it in AsyncCloseableIterator[str](self._session.virtual_locations())]
 
     def chunk_coordinates(
         self, array_path: str, batch_size: int = 1000
     ) -> AsyncIterator[tuple[int, ...]]:
-        """The indices of all chunks of an array that are set.
+        """The indices of all written chunks of an array.
 
         `batch_size` of them are fetched at once.
         """
@@ -157,16 +158,17 @@ class _Nodes(OpenedLate):
         return AsyncCloseableIterator(rows, tuple)
 
     def chunk_type(self, array_path: str, chunk_coordinates: Sequence[int]) -> ChunkType:
-        """Where the bytes of a chunk are.
+        """The storage of a chunk.
 
-        Nowhere (not set), in an object of the repository, elsewhere, or inline.
+        It is uninitialized (not written), native (in an object of the repository), virtual (in a
+        foreign object), or inline.
         """
         return named_chunk_type(self._begin_chunk_type(array_path, chunk_coordinates).wait())
 
     async def chunk_type_async(
         self, array_path: str, chunk_coordinates: Sequence[int]
     ) -> ChunkType:
-        """As `chunk_type`, to be awaited."""
+        """The asynchronous form of `chunk_type`."""
         return named_chunk_type(await self._begin_chunk_type(array_path, chunk_coordinates))
 
     def _begin_chunk_type(self, path: str, index: Sequence[int]) -> _native.Task[str]:

@@ -1,6 +1,7 @@
-"""Work in a session that is done in shares, elsewhere: each in a fork of its own, whose answer is merged.
+"""Distributed work in a session: shares, each done in a fork of its own, with merged answers.
 
-Here nothing is known of single chunks until the last answer, and the session is as it was until that is there.
+This process knows no single chunk before the last answer, and the session does not change before
+it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Done", "Facts", "Shared", "pool_of", "share_count"]
 
 _SHARES_PER_TASK = 4
-"""Shares for each task that runs at a time, so that all end at about the same time."""
+"""The number of shares per concurrent task, so that all workers end at about the same time."""
 
 _MOST_SHARES = 100_000
 
@@ -31,18 +32,18 @@ Facts: TypeAlias = dict[str, Any]
 """Numbers, lists and texts of a report."""
 
 Done: TypeAlias = tuple[bytes, Facts]
-"""The answer of a fork, and what was done in it."""
+"""The answer of a fork, and the report of its work."""
 
 
 class Shared:
-    """A fork of the session that takes over what was done, and the report of all of it."""
+    """A fork of the session that collects the answers, and the sum of their reports."""
 
     def __init__(self, work: ForkSession, facts: Facts) -> None:
         self._work = work
         self.facts = facts
 
     def take(self, done: Done) -> None:
-        """Takes over what was done in a fork."""
+        """Merges the answer and the report of a fork."""
         answer, more = done
         self._work.merge(ForkAnswer._of(answer))
         _add(self.facts, more)
@@ -53,14 +54,14 @@ class Shared:
         function: Callable[..., Done],
         calls: Callable[[ForkSession], Calls],
     ) -> None:
-        """Does shares, each with the fork as it is now."""
-        # What is sent stays as it is while answers are merged.
+        """Does shares, each with the fork in its current state."""
+        # The serialized fork does not change while answers are merged.
         sent = self._work.fork()
         pool.merged("share", function, calls(sent), partial(merge_done, sent), self.take)
 
 
 def merge_done(fork: ForkSession, *done: Done) -> Done:
-    """Merges what was done in forks that were made together with this one."""
+    """Merges the answers of forks that were created together with this one."""
     into = fork.fork()
     into.merge(*(ForkAnswer._of(answer) for answer, _ in done))
     facts: Facts = {}
@@ -76,21 +77,21 @@ def _add(facts: Facts, more: Facts) -> None:
 
 
 def _sum(one: Any, other: Any) -> Any:
-    """Adds counts and lists; of numbers by names, such as the errors of roundings, the larger one counts."""
+    """Adds counts and lists. Of numbers by name, such as rounding errors, keeps the largest."""
     if isinstance(one, dict):
         return one | {name: max(value, one.get(name, value)) for name, value in other.items()}
     return one + other
 
 
 def share_count(shares: int | None, pool: Pool) -> int:
-    """How many shares there are, at the most."""
+    """The largest number of shares."""
     if shares is None:
         return _SHARES_PER_TASK * pool.width
     return whole(shares, "shares", "invalid-argument", 1, _MOST_SHARES)
 
 
 def pool_of(client: Client | None, executor: Executor | None) -> Pool:
-    """Where shares are done: by default on the workers of the current client of dask."""
+    """The pool that does the shares: by default the workers of the current client of dask."""
     from icefield._pools import DaskPool, ExecutorPool
 
     if executor is not None:

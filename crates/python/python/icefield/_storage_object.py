@@ -1,4 +1,4 @@
-"""What a storage says of an object in it."""
+"""Objects in listings of a storage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["StorageObjectInfo"]
 
 @final
 class StorageObjectInfo:
-    """An object of a storage: its key, its size in bytes, and when it was written, in UTC."""
+    """An object of a storage: its key, its size in bytes, and the time when it was written, in UTC."""
 
     __slots__ = ("_created_at", "_key", "_size_bytes")
 
@@ -28,12 +28,12 @@ class StorageObjectInfo:
 
     @property
     def size_bytes(self) -> int:
-        """Its size."""
+        """Its size in bytes."""
         return self._size_bytes
 
     @property
     def created_at(self) -> datetime:
-        """When the storage says it was written."""
+        """The time when it was written, by the clock of the storage."""
         return self._created_at
 
     def __eq__(self, other: object) -> bool:

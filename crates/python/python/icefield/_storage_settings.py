@@ -1,4 +1,4 @@
-"""How a storage is used: retries, time limits, the splitting of requests, storage classes."""
+"""Settings of a storage: retries, time limits, the splitting of requests, storage classes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _U64 = 2**64 - 1
 
 
 class StorageConcurrencySettings(Section):
-    """How one large object is split into requests."""
+    """The splitting of a large object into requests."""
 
     __slots__ = ()
 
@@ -47,7 +47,7 @@ class StorageConcurrencySettings(Section):
 
 
 class StorageRetriesSettings(Section):
-    """How requests that failed are tried again."""
+    """The retries of failed requests."""
 
     __slots__ = ()
 
@@ -92,10 +92,10 @@ class StorageTimeoutSettings(Section):
 
 
 class StorageSettings(Section):
-    """How a storage is used. What is unset is as the storage needs it.
+    """The settings of a storage. An unset setting has the default of the storage.
 
-    Conditions and user metadata make commits safe, so they are never switched off: the three `unsafe_…` settings have
-    no effect, and say so in a warning.
+    Conditional writes and user metadata make commits safe, so they cannot be switched off: the
+    three `unsafe_…` settings have no effect, and give a warning.
     """
 
     __slots__ = ()
@@ -148,11 +148,11 @@ _EFFECTS: dict[str, frozenset[str]] = {
     "azure": frozenset({"classes", "uploads"}),
     "http": frozenset({"connect"}),
 }
-"""What can be set beside retries, splitting and the other time limits, by the type of a storage."""
+"""The settings with an effect, beside retries, splitting and the other time limits, by the type of a storage."""
 
 
 def ineffective(settings: StorageSettings, kind: str, usual: StorageSettings) -> list[str]:
-    """What is set and has no effect on a storage of this type, each with its reason, but for what is usual there."""
+    """The settings without effect on a storage of this type, each with its reason, except common ones."""
     found: list[str] = []
     network = kind not in ("memory", "local", "redirect")
     unsafe = (

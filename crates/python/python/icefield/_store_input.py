@@ -1,4 +1,4 @@
-"""What Zarr hands to stores, as the native side takes it, and the errors that Zarr expects."""
+"""Conversions of the arguments of stores for the native module, and the errors that Zarr expects."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ __all__ = [
 
 
 class KeyNotFoundError(NodeNotFoundError, FileNotFoundError):
-    """A key has no value. A `KeyError` and a `FileNotFoundError`, too: Zarr expects the latter."""
+    """A key has no value. Also a `KeyError`, and a `FileNotFoundError`, which Zarr expects."""
 
 
 class ReadOnlyStoreError(ReadOnlyError, ValueError):
-    """A write to a store that only reads. A `ValueError`, too, as it is with the stores of Zarr."""
+    """A write to a read-only store. Also a `ValueError`, as for the stores of Zarr."""
 
 
 def native_range(request: ByteRequest) -> tuple[int, int | None] | int:
-    """What the native side calls the range of bytes."""
+    """The native form of a byte range."""
     if isinstance(request, RangeByteRequest):
         return (request.start, request.end)
     if isinstance(request, OffsetByteRequest):
@@ -70,7 +70,7 @@ def out_of_bounds(request: object) -> Exception:
 
 
 def of_session(error: ReadOnlyError) -> IcechunkError:
-    """What the store refused, because its session is read-only."""
+    """The error for a write that the store refused because its session is read-only."""
     return from_native("read-only-session", error.message)
 
 
@@ -80,14 +80,14 @@ def unencodable(key: object) -> Exception:
         text(key, "key")
     except InvalidInputError as error:
         return error
-    # What was refused was not the key.
+    # The store refused for another reason than the key.
     return from_native("invalid-key", f"{key!r} has no UTF-8 form")
 
 
 def explained(error: InvalidInputError, key: str, value: Buffer) -> Exception:
-    """The error of a metadata document, which says where numbers are in it that JSON does not have.
+    """The error for a metadata document with numbers that JSON does not have, with their positions.
 
-    Zarr and Python write them, so that who set an attribute does not know of them.
+    Zarr and Python write such numbers, so the caller that set the attribute may not know of them.
     """
     if error.kind != "bad-metadata" or not key.endswith("zarr.json"):
         return error
@@ -107,7 +107,7 @@ def explained(error: InvalidInputError, key: str, value: Buffer) -> Exception:
 
 
 def _no_numbers(value: object, where: str) -> Iterator[tuple[str, str]]:
-    """Where NaN and infinities are, and what JSON writers call them."""
+    """The positions of NaN and infinities, with their names in JSON."""
     if isinstance(value, float) and not math.isfinite(value):
         yield where, json.dumps(value)
     elif isinstance(value, dict):
@@ -128,7 +128,7 @@ def memory_of(value: Buffer, method: str) -> Any:
     )
 
 
-# Tracebacks show where they are found.
+# Tracebacks show the public module.
 for _error in (KeyNotFoundError, ReadOnlyStoreError):
     _error.__module__ = "icefield.store"
 del _error

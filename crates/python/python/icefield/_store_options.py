@@ -1,4 +1,4 @@
-"""Where the containers of virtual chunks are: one form for each service."""
+"""The stores of containers of virtual chunks: one form for each service."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["AnyObjectStoreConfig", "ChecksumAlgorithm", "ObjectStoreConfig", "S3
 
 
 class ChecksumAlgorithm(IntEnum):
-    """A digest that the store checks uploads with."""
+    """A digest with which the store checks uploads."""
 
     Crc32 = 0
     Crc32c = 1
@@ -48,7 +48,7 @@ def _checked_algorithm(name: str, value: Any) -> ChecksumAlgorithm:
 
 
 class S3Options(Section):
-    """How a bucket of S3, or of a server that speaks its protocol, is reached.
+    """Access to a bucket of S3, or of a server with its protocol.
 
     - `region`: its region; that of the environment if unset.
     - `endpoint_url`: the server, if it is not Amazon's. It begins with `https://`; with `http://` only if `allow_http`.
@@ -111,7 +111,7 @@ class S3Options(Section):
 
 
 class ObjectStoreConfig:
-    """Where a container of virtual chunks is. One of its forms: `ObjectStoreConfig.S3`, `.Gcs`, …"""
+    """The store of a container of virtual chunks. One of its forms: `ObjectStoreConfig.S3`, `.Gcs`, …"""
 
     __slots__ = ()
 
@@ -166,7 +166,7 @@ class ObjectStoreConfig:
 
 
 class _StoreInMemory(Member, ObjectStoreConfig):
-    """The memory of a process. Nothing can be read from it: it is there for the sake of old configurations."""
+    """The memory of a process. Nothing can be read from it: the form exists for old configurations."""
 
     __slots__ = ()
 
@@ -215,7 +215,7 @@ class _StoreS3(_OfS3):
 
 
 class _StoreS3Compatible(_OfS3):
-    """A server that speaks the protocol of S3."""
+    """A server with the protocol of S3."""
 
     __slots__ = ()
 
@@ -277,7 +277,7 @@ class _StoreAzure(Member, ObjectStoreConfig):
 
 
 class _StoreHttp(Member, ObjectStoreConfig):
-    """A web server. The headers are written into the configuration of the repository, for everybody who reads it."""
+    """A web server. The headers become part of the repository's configuration, which every reader sees."""
 
     __slots__ = ("_headers", "_options")
     __match_args__ = ("_0", "_1")

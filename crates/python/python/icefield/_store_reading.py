@@ -1,4 +1,4 @@
-"""What a store tells beside single values: several ranges at once, sizes, and the names of keys."""
+"""Reads of a store beside single values: several ranges at once, sizes, and listings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Reading(OpenedLate):
     ) -> list[Buffer | None]:
         """Several values or ranges of them, in the order of the requests.
 
-        None for keys without a value.
+        The result has None for keys without a value.
         """
         requests = list(key_ranges)
         await self._ensure_open()
@@ -80,8 +80,8 @@ class _Reading(OpenedLate):
     ) -> AsyncIterator[Sequence[tuple[int, Buffer | None]]]:
         """Several ranges of one value, as one batch of pairs of their position and bytes.
 
-        The native side joins and splits requests by itself, so the three limits are not used.
-        Failures come as a `BaseExceptionGroup`, a missing key as a `FileNotFoundError` in it.
+        The native module joins and splits requests by itself, so the three limits have no effect.
+        Failures are raised as a `BaseExceptionGroup`, a missing key as a `FileNotFoundError` in it.
         """
         if not byte_ranges:
             return
@@ -102,7 +102,7 @@ class _Reading(OpenedLate):
         max_gap_bytes: int = 1 << 20,
         max_coalesced_bytes: int = 16 << 20,
     ) -> Sequence[tuple[int, Buffer | None]]:
-        """As `get_ranges`, but blocks and returns the batch."""
+        """The blocking form of `get_ranges`, which returns the batch."""
         if not byte_ranges:
             return []
         try:

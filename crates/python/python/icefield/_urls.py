@@ -1,4 +1,4 @@
-"""What callers say of servers: URLs, headers and times. Nothing here shows what may be secret."""
+"""Arguments about servers: URLs, headers and times. No error here shows a possible secret."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _UNITS = {
 
 
 def refused(message: str) -> InvalidInputError:
-    """The error for a setting that cannot be what it is said to be."""
+    """The error for an invalid value of a setting."""
     return InvalidInputError(message, ErrorKind.INVALID_SETTING)
 
 
 def shown(url: str) -> str:
-    """The URL without what may be secret: its user and password, its query, its fragment."""
+    """The URL without the parts that may be secret: user and password, query, fragment."""
     rest, mark, _ = url.partition("#")
     rest, question, _ = rest.partition("?")
     scheme, colon, rest = rest.partition("://")
@@ -55,8 +55,9 @@ def shown(url: str) -> str:
 
 
 def shown_prefix(prefix: str) -> str:
-    """The prefix of locations without what may be secret: as it is, if it is no URL, or one of a store that has names
-    before an `@` (`abfss://container@account/`)."""
+    """The prefix of locations without the parts that may be secret. It stays unchanged if it is not
+    a URL, or the URL of a store with names before an `@` (`abfss://container@account/`).
+    """
     if "://" not in prefix:
         return prefix
     user, at, _ = prefix.partition("://")[2].partition("/")[0].rpartition("@")
@@ -66,17 +67,17 @@ def shown_prefix(prefix: str) -> str:
 
 
 def secret_name(name: str) -> bool:
-    """Whether what goes by this name, of a header or an option, may be a secret."""
+    """Whether the value of a header or option of this name may be a secret."""
     return _SECRET.search(name) is not None
 
 
 def says_who(value: str) -> bool:
-    """Whether the value of a header says who somebody is, whatever the name of the header."""
+    """Whether the value of a header is a credential, whatever the name of the header."""
     return _LOGIN.match(value) is not None
 
 
 def checked_endpoint(url: str | None, allow_http: bool, setting: str = "endpoint_url") -> None:
-    """Refuses what is no URL of a server, has a user or a query in it, or has no TLS where none allowed that."""
+    """Raises for a URL that is not of a server, has a user or a query, or has no TLS without permission."""
     if url is None:
         return
     scheme, _, host = url.partition("://")
@@ -97,7 +98,7 @@ def checked_endpoint(url: str | None, allow_http: bool, setting: str = "endpoint
 
 
 def without_user(url: str, setting: str) -> tuple[str, dict[str, str]]:
-    """The URL without a user and password in it, and the header that says them instead."""
+    """The URL without its user and password, and the header that carries them instead."""
     scheme, colon, rest = url.partition("://")
     if not colon or scheme.lower() not in ("http", "https") or not rest.split("/")[0]:
         raise refused(f"{setting} {shown(url)} is no URL: begin it with https:// or http://")
@@ -114,7 +115,7 @@ def without_user(url: str, setting: str) -> tuple[str, dict[str, str]]:
 
 
 def headers(given: Mapping[str, str] | None, setting: str) -> dict[str, str]:
-    """Headers that can be sent, by their names in lower case."""
+    """Valid headers, by their names in lower case."""
     found: dict[str, str] = {}
     for name, value in (given or {}).items():
         if not isinstance(name, str) or not isinstance(value, str):
@@ -143,7 +144,7 @@ def milliseconds(value: str, setting: str) -> int:
 
 
 def truth(value: str, setting: str) -> bool:
-    """The yes or no that a text says."""
+    """The boolean value of a string."""
     match str(value).lower():
         case "true" | "1" | "yes" | "on" | "y":
             return True

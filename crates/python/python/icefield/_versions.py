@@ -27,19 +27,19 @@ def spec_version() -> SpecVersion:
 
 
 def supported_spec_versions() -> list[SpecVersion]:
-    """The versions of the format that this package opens and makes: v2 and v1."""
+    """The versions of the format that this package reads and writes: v2 and v1."""
     return [SpecVersion.v2, SpecVersion.v1]
 
 
 def user_agent() -> str:
-    """What requests to storages name as their software."""
+    """The user agent of requests to storages."""
     from icefield import _native
 
     return f"icefield/{_native.__version__}"
 
 
 def print_debug_info() -> None:
-    """Prints the versions of the system, of Python, and of packages that matter here, for reports of problems."""
+    """Prints the versions of the system, of Python, and of related packages, for bug reports."""
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
@@ -62,15 +62,17 @@ def upgrade_icechunk_repository(
     delete_unused_v1_files: bool = True,
     prefetch_concurrency: int | None = None,
 ) -> Repository:
-    """Makes a repository of version 2 of the format out of one of version 1, in place, and opens it again.
+    """Upgrades a repository of version 1 of the format to version 2, in place, and opens it again.
 
-    Other programs may write to it meanwhile: what they commit is carried over, or refused. Called again, an upgrade that
-    was stopped goes on; a repository of version 2 raises an error of the kind `INVALID_REPOSITORY_MIGRATION`.
+    Other programs may write to it during the upgrade: their commits are carried over, or refused. A
+    second call continues a stopped upgrade. A repository of version 2 raises an error of the kind
+    `INVALID_REPOSITORY_MIGRATION`.
 
-    With `dry_run`, nothing is written, and `repo` is what comes back: the call raises what the upgrade would find.
-    Without `delete_unused_v1_files`, the refs of version 1 stay beside the new ones, where programs that know version 1
-    alone go on to write; opening the repository then raises an error that names what is there and not here.
-    `prefetch_concurrency` is how many snapshots the reference reads at once; here it changes nothing.
+    With `dry_run`, the call writes nothing and returns `repo`; it raises the errors that the
+    upgrade would raise. Without `delete_unused_v1_files`, the refs of version 1 stay beside the new
+    ones, where programs that know only version 1 continue to write; opening the repository then
+    raises an error that names their commits. `prefetch_concurrency` is the number of snapshots that
+    the reference implementation reads concurrently; here it has no effect.
     """
     from icefield._place import Place, missing
 

@@ -1,4 +1,4 @@
-"""Lets other packages find this one under the name `icechunk`.
+"""Registers this package under the name `icechunk`, for packages that import that name.
 
 ```python
 import icefield.compat  # before anything that imports icechunk
@@ -7,26 +7,27 @@ import icechunk          # has what icefield has
 from virtualizarr import ...
 ```
 
-Packages such as VirtualiZarr import `icechunk` by name and check for its classes. This module,
-which is never imported unless you do so, registers `icefield` and all its modules under that name,
-for this process. A class has one identity under both names. Importing it again does nothing.
+Packages such as VirtualiZarr import `icechunk` by name and check for its classes. This module
+registers `icefield` and all its modules under that name, for this process. No other module of the
+package imports it. A class has one identity under both names. A second import has no effect.
 
-If the package `icechunk` itself was imported before, there would be two of each class, so it
-refuses by an `ImportError`: import this module first, or do not import `icechunk`.
+If the package `icechunk` itself was imported before, each class would exist twice, so this module
+raises an `ImportError`: import it first, or do not import `icechunk`.
 
-`icechunk` has a name and a `__version__` of its own, and all else of `icefield`: what is set or
-replaced as an attribute of one of the two is so in the other; `vars(icechunk)` can only be read.
-The version is the release of icechunk whose interface this package has, since packages compare it
-with the oldest release that they work with, and would refuse a number that counts something else.
-`icefield.__version__` stays what it is. `importlib.metadata` knows no package `icechunk`. Modules
-below, such as `icechunk.xarray`, are those of `icefield`.
+`icechunk` has a name and a `__version__` of its own. It shares all other attributes with
+`icefield`: an assignment to one of the two is visible in the other; `vars(icechunk)` is read-only.
+The version is the release of icechunk whose interface this package has, because packages compare it
+with the oldest release that they support. `icefield.__version__` does not change.
+`importlib.metadata` knows no package `icechunk`. Submodules such as `icechunk.xarray` are those of
+`icefield`.
 
-New repositories are of format version 2 from then on, as icechunk 2.3 makes them, under both names and
-in the whole process; `spec_version=1` makes one that every release opens.
+From then on, new repositories in this process have format version 2 under both names, as in
+icechunk 2.3; `spec_version=1` creates one that every release opens.
 
-Nor are there warnings that icechunk does not give, since programs that use it may take warnings for errors (`-W error`): what
-icefield warns of goes to the log `icefield` of Python's `logging`. `icechunk._icechunk_python`, the native module of icechunk,
-has the names that programs import from it.
+The package then gives no warnings that icechunk does not give, because programs may turn warnings
+into errors (`-W error`): its warnings go to the logger `icefield` of Python's `logging`.
+`icechunk._icechunk_python`, the native module of icechunk, has the names that programs import from
+it.
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ _OURS = "icefield"
 _THEIRS = "icechunk"
 _THEIR_VERSION = "2.3.0"
 _THEIR_SPEC_VERSION = 2
-"""The format version that the release makes repositories of, unless it is said."""
+"""The default format version of new repositories in that release."""
 
 
 class _Package(ModuleType):
-    """The module of the other name: what it says of itself is its own, all else is found in ours.
+    """The module `icechunk`: it has its own dunder attributes, and finds all others in `icefield`.
 
-    Names with two underscores are what a module says of itself; the import system sets them.
+    The import system sets the dunder attributes of a module.
     """
 
     def __init__(self) -> None:
@@ -90,12 +91,12 @@ class _Package(ModuleType):
 
 
 def _package() -> ModuleType:
-    """The module of the other name. Whoever finds this function has registered it by that."""
+    """The module `icechunk`. Importing this module, which defines the function, registers it."""
     return import_module(_THEIRS)
 
 
 class _Alias(Loader):
-    """Gives, for a module below the other name, the module of ours; for that name, a `_Package`."""
+    """Returns the module of `icefield` for a submodule of `icechunk`, and a `_Package` for `icechunk` itself."""
 
     def __init__(self, is_loaded: bool) -> None:
         self._is_loaded = is_loaded
@@ -108,7 +109,7 @@ class _Alias(Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Ours was executed under its own name; it keeps that, and is executed again on a reload."""
+        """The module was executed under its own name, which it keeps; a reload executes it again."""
         # By its name, since it is of another class if this module was reloaded meanwhile.
         if module.__name__ != _THEIRS:
             module.__spec__ = self._spec
@@ -117,7 +118,7 @@ class _Alias(Loader):
 
 
 class _Finder(MetaPathFinder):
-    """Finds the other name, so that modules are loaded when they are first needed."""
+    """Finds modules of the name `icechunk`, so that they are loaded at their first use."""
 
     def find_spec(
         self,

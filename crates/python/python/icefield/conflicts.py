@@ -1,4 +1,4 @@
-"""Conflicts, and what to do about them when a session is rebased."""
+"""Conflicts of a rebase, and the solvers that resolve them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Who asks a storage: nobody, whoever the environment says, a key, or a key that is renewed.
+"""Credentials of storages: anonymous, from the environment, a key, or a renewed key.
 
-What these objects hold is shown by none of them. They pickle with what they hold, and so does a storage, a repository,
-a session or a store that was given a key, unless it is of a storage `without_secrets_in_pickles`. Of a function
-(`get_credentials`) a pickle has the name, and what the function holds: the arguments of a `functools.partial`, which are
-there whatever the storage says.
+No representation of these objects shows a secret. Their pickles hold the secrets, and so do pickles
+of a storage, repository, session or store with a key, unless it belongs to a storage
+`without_secrets_in_pickles`. The pickle of a function (`get_credentials`) holds its name and the
+arguments of a `functools.partial`, also for such a storage.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ __all__ = [
 
 
 class Credentials:
-    """Who asks for virtual chunks: one of the forms, by the service of their container."""
+    """Credentials for virtual chunks: one of the forms, by the service of their container."""
 
     S3: TypeAlias = "_AccessS3"
     Gcs: TypeAlias = "_AccessGcs"
@@ -101,7 +101,7 @@ class Credentials:
 
 
 class _AccessS3(_One[AnyS3Credential], Credentials):
-    """Who asks S3."""
+    """Credentials of S3."""
 
     __slots__ = ()
     _class = S3Credentials
@@ -109,7 +109,7 @@ class _AccessS3(_One[AnyS3Credential], Credentials):
 
 
 class _AccessGcs(_One[AnyGcsCredential], Credentials):
-    """Who asks Google Cloud Storage."""
+    """Credentials of Google Cloud Storage."""
 
     __slots__ = ()
     _class = GcsCredentials
@@ -117,7 +117,7 @@ class _AccessGcs(_One[AnyGcsCredential], Credentials):
 
 
 class _AccessAzure(_One[AnyAzureCredential], Credentials):
-    """Who asks Azure."""
+    """Credentials of Azure."""
 
     __slots__ = ()
     _class = AzureCredentials
@@ -125,14 +125,14 @@ class _AccessAzure(_One[AnyAzureCredential], Credentials):
 
 
 class _AccessLocalFileSystemAccess(_Bare, Credentials):
-    """Files of this machine may be read."""
+    """Permission to read files of this machine."""
 
     __slots__ = ()
     _service = "local"
 
 
 class _AccessHttpAccess(_Bare, Credentials):
-    """The web server may be read. Headers that it needs are in the container."""
+    """Permission to read from the web server. The container has the headers that it needs."""
 
     __slots__ = ()
     _service = "http"
@@ -167,15 +167,16 @@ def containers_credentials(
         | None,
     ],
 ) -> dict[str, AnyCredential | None]:
-    """Who asks for virtual chunks, by the prefixes of their containers: for `authorize_virtual_chunk_access`.
+    """Credentials for virtual chunks, by the prefixes of their containers: for `authorize_virtual_chunk_access`.
 
-    A prefix may end with options that only the reader can say, as in `s3://archive/?endpoint=https://minio.example.org`: an
-    endpoint that the configuration of the repository names is refused unless it is named here, too. There are `endpoint`,
-    `region`, `path_style`, `preset`, `requester_pays` (S3), `endpoint`, `user_project` (Google), `account`, `endpoint`
-    (Azure), `private`, `headers` (web servers).
+    A prefix may end with options that only the reader may set, as in
+    `s3://archive/?endpoint=https://minio.example.org`: an endpoint in the configuration of the
+    repository is refused unless it is given here, too. The options are `endpoint`, `region`,
+    `path_style`, `preset`, `requester_pays` (S3), `endpoint`, `user_project` (Google), `account`,
+    `endpoint` (Azure), `private`, `headers` (web servers).
 
-    `None` stands for the environment, or for no credentials: those of the environment go to the usual server of a
-    bucket only.
+    `None` stands for the credentials of the environment, or for none: those of the environment go
+    only to the default server of a bucket.
     """
     return {prefix: _access(prefix, credential) for prefix, credential in m.items()}
 
@@ -199,7 +200,7 @@ def _access(prefix: str, credential: object) -> AnyCredential | None:
 
 
 def grants_of(access: Mapping[str, AnyCredential | None]) -> list[_native.Grant]:
-    """What the native side calls credentials for virtual chunks."""
+    """The credentials for virtual chunks in the form of the native module."""
     grants: list[_native.Grant] = []
     for prefix, credential in access.items():
         text(prefix, "a prefix of virtual chunks")

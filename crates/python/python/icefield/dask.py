@@ -54,19 +54,20 @@ def import_files(
     shares: int | None = None,
     **options: Unpack[ImportOptions],
 ) -> ImportReport:
-    """Imports files into a writable session, on the workers of dask or on an executor. The options are
-    those of `Repository.import_files`, but for `branch` and `progress`.
+    """Imports files into a writable session, on the workers of dask or on an executor. The options
+    are those of `Repository.import_files`, except `branch` and `progress`.
 
-    Workers open the files, which all of them reach under the same paths or URLs: each some of them to
-    say what they are, and, once the import is planned here, to copy or refer to their chunks, in a fork
-    of the session. A chunk at a seam is put together by one of them. Workers of dask merge their answers
-    in a tree, and the last one is merged here, so that only what is committed comes here. By default
-    the workers are those of the current client of dask, and there are four `shares` for each of their
-    threads, of files that follow one another.
+    The workers open the files, which all of them must reach under the same paths or URLs. They
+    first survey the files; this process plans the import; then they copy the chunks or refer to
+    them, each in a fork of the session. One worker assembles a chunk at a seam. The workers of dask
+    merge their answers in a tree, and this process merges the last answer. By default, the workers
+    are those of the current client of dask, and each of their threads gets four `shares` of
+    consecutive files.
 
-    With a `message` the session is committed, and `ImportReport.snapshot_id` says as what; without,
-    that is left to the caller. Until all shares are done the session stays as it was, also after an
-    error or Ctrl-C. A share whose worker died, or that was done twice, is in it once.
+    With a `message`, the session is committed as `ImportReport.snapshot_id`; without one, the
+    caller commits it. The session does not change until all shares are done, and stays unchanged
+    after an error or Ctrl-C. A share that is done twice, for example because a worker died, counts
+    once.
     """
     return import_in_shares(sources, session, pool_of(client, executor), shares, options)
 
@@ -80,11 +81,11 @@ def materialize(
     shares: int | None = None,
     message: str | None = None,
 ) -> MaterializeReport:
-    """Copies the virtual chunks at and below a path into the repository, in a writable session, on the
-    workers of dask or on an executor, as `import_files` does. Workers follow references with the access
-    that the session's repository was given.
+    """Copies the virtual chunks at and below a path into the repository, in a writable session, on
+    the workers of dask or on an executor, as `import_files` does. The workers have the access to
+    virtual chunks that the session's repository has.
 
-    With a `message` the session is committed, if there is a virtual chunk.
+    With a `message`, the session is committed if there are virtual chunks.
     """
     return materialize_in_shares(session, path, pool_of(client, executor), shares, message)
 
@@ -98,15 +99,15 @@ def rechunk(
     shares: int | None = None,
     **options: Unpack[RechunkOptions],
 ) -> RechunkReport:
-    """Gives an array other `chunks`, `shards` or another `codec`, in a writable session, on the workers of
-    dask or on an executor, as `import_files` does. The options are those of `Repository.rechunk`, but
-    for `branch` and `progress`.
+    """Changes the `chunks`, `shards` or `codec` of an array in a writable session, on the workers
+    of dask or on an executor, as `import_files` does. The options are those of
+    `Repository.rechunk`, except `branch` and `progress`.
 
-    Shares end where chunks of both layouts do, or hold as much as one process would at a time, so that
-    no more chunks are decoded than by one process. Where neither divides the array, it is one share.
-    With a `message` the session is committed, by the rules of `StrictConflictDetector`, if the array
-    had another layout. After an error the session holds a part, as with `Session.rechunk`: discard its
-    changes.
+    Shares end at common chunk boundaries of both layouts, or hold as much as one process would hold
+    at a time, so that no more chunks are decoded than by one process. If neither divides the array,
+    it is one share. With a `message`, the session is committed by the rules of
+    `StrictConflictDetector` if the array had another layout. After an error, the session holds a
+    part of the changes, as with `Session.rechunk`: discard them.
     """
     return rechunk_in_shares(path, session, pool_of(client, executor), shares, options)
 
@@ -119,12 +120,11 @@ def store_dask(
     split_every: int | None = None,
     **store_kwargs: Any,
 ) -> ForkSession:
-    """Writes dask arrays to Zarr arrays in the store of a fork, and returns a fork with all that
-    was written.
+    """Writes dask arrays to Zarr arrays in the store of a fork, and returns a fork with all writes.
 
     It computes at once. Merge the result into the session that was forked, and commit that. Each
     target is written whole, or in its slices of `regions`; parts that two tasks write must be whole
-    chunks. The forks of `split_every` tasks are merged at a time. What else is given goes to
+    chunks. The forks of `split_every` tasks are merged at a time. Other arguments go to
     `dask.array.store`, except `compute`, `return_stored`, `load_stored` and `lock`, which are set
     here.
     """
@@ -162,8 +162,7 @@ def store_dask(
 def session_merge_reduction(
     arrays: Array | Sequence[Array], *, split_every: int | None, **store_kwargs: Any
 ) -> ForkSession:
-    """Computes arrays whose blocks are Zarr arrays that were written to, and merges the forks these
-    are in.
+    """Computes arrays whose blocks are written Zarr arrays, and merges the forks of these blocks.
     """
     return merge_sessions(
         *_reduced(arrays, extract_session, merge_sessions_array_kwargs, split_every, store_kwargs)
@@ -177,9 +176,9 @@ def merge_answers(
     split_every: int | None,
     **store_kwargs: Any,
 ) -> ForkSession:
-    """As `session_merge_reduction`, for arrays in the store of one fork, which is at hand.
+    """The same as `session_merge_reduction`, for arrays in the store of one fork of this process.
 
-    What a task sends back is what it wrote, without what the fork began with.
+    A task returns only its own edits, without those that the fork began with.
     """
     found = _reduced(arrays, _answers, _merged_answers, split_every, store_kwargs)
     return Answers.of(found).merged(origin)
@@ -196,7 +195,7 @@ def _answers(
 
 
 def _merged_answers(*answers: Any, axis: Any = None, keepdims: Any = None) -> Answers:
-    """Puts answers together."""
+    """Combines answers."""
     return Answers.of(answers)
 
 
@@ -207,7 +206,7 @@ def _reduced(
     split_every: int | None,
     store_kwargs: Mapping[str, Any],
 ) -> tuple[Any, ...]:
-    """What remains of each array whose blocks were written."""
+    """The reductions of the arrays whose blocks were written."""
     stored: Sequence[Any] = arrays if isinstance(arrays, list | tuple) else [arrays]
     # One tree for each array: they need not have the same shape.
     trees = [
@@ -233,22 +232,22 @@ def _reduced(
 def merge_sessions_array_kwargs(
     *sessions: Any, axis: Any = None, keepdims: Any = None
 ) -> ForkSession:
-    """Merges forks, and takes the arguments that dask gives to a step of a reduction."""
+    """Merges forks. Has the arguments of a reduction step of dask."""
     return merge_sessions(*sessions)
 
 
 def _placeholder() -> np.ndarray[Any, np.dtype[Any]]:
-    """What stands for a block of one session while dask finds out types."""
+    """The stand-in for a block of one session while dask infers types."""
     return np.array([object()], dtype=object)
 
 
 def computing_meta(func: Callable[..., Any]) -> Callable[..., Any]:
-    """A step of a reduction that leaves dask's empty examples alone."""
+    """A reduction step that ignores the empty sample blocks of dask."""
     return _Step(func)
 
 
 class _Step:
-    """A function that pickles by the name of what it wraps."""
+    """A function that pickles by the name of the wrapped function."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -260,7 +259,7 @@ class _Step:
 
 
 def _reduction(array: object) -> Any:
-    """The reduction of the library that an array is of."""
+    """The reduction of the library of an array."""
     if isinstance(array, dask.array.Array):
         return dask.array.reduction
     other = sys.modules.get("dask_array")

@@ -1,4 +1,4 @@
-"""For engines that write one session from many places.
+"""Functions for engines that write one session from many processes.
 
 Get the session of an array, merge the sessions of tasks.
 """
@@ -24,7 +24,7 @@ def extract_session(
 ) -> Session:
     """The session whose store an array is in.
 
-    `axis` and `keepdims` are there for reductions, which pass them, and not used.
+    Reductions pass `axis` and `keepdims`, which have no effect.
     """
     store = getattr(zarray, "store", None)
     if store is None:
@@ -41,10 +41,10 @@ def extract_session(
 
 
 def merge_sessions(*sessions: _Sent | Sequence[_Sent] | Sequence[Sequence[_Sent]]) -> ForkSession:
-    """Merges forks of one session, nested in lists as they may be, into the first, and returns it.
+    """Merges forks of one session, which may be nested in lists, into the first, and returns it.
 
-    Others than the first may be answers, as `ForkSession.answer` makes them. Forks must not have
-    written the same chunk; see `Session.merge`.
+    All but the first may be answers of `ForkSession.answer`. Forks must not have written the same
+    chunk; see `Session.merge`.
     """
     sent: list[_Sent] = []
     for one in _flat(sessions):
@@ -66,7 +66,7 @@ def merge_sessions(*sessions: _Sent | Sequence[_Sent] | Sequence[Sequence[_Sent]
             "ForkAnswer: pass the fork that was sent before the answers to it, as in "
             "merge_sessions(fork, *answers), or use Session.merge(*answers)"
         )
-    # Tasks of one process may have written to one and the same session.
+    # Tasks of one process may share a session.
     others = [other for other in others if _fork_of(other) is not first._session]
     if others:
         first.merge(*others)
@@ -74,7 +74,7 @@ def merge_sessions(*sessions: _Sent | Sequence[_Sent] | Sequence[Sequence[_Sent]
 
 
 def _fork_of(sent: _Sent) -> Any:
-    """The session of a fork, or of the fork that an answer is of if that is in this process."""
+    """The session of a fork, or of the fork of an answer if that is in this process."""
     fork = sent._fork if isinstance(sent, ForkAnswer) else sent
     return None if fork is None else fork._session
 

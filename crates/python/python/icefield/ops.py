@@ -1,4 +1,4 @@
-"""What was done to a repository."""
+"""The operations log of a repository."""
 
 from __future__ import annotations
 

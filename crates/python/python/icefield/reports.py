@@ -1,4 +1,4 @@
-"""What checks, retention, copies, imports, rechunkings, exports and moves of windows report."""
+"""Reports of checks, retention, copies, imports, rechunkings, exports and window changes."""
 
 from icefield._values.imports import (
     AbandonedImport,

@@ -45,9 +45,9 @@ __all__ = ["Repository"]
 class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Checking, State):
     """A repository: snapshots of a tree of Zarr groups and arrays, with branches and tags.
 
-    Open one with `Repository.open`, make one with `Repository.create`. Methods that read or write
-    storage have a twin whose name ends in `_async`. A repository pickles, unless its storage is in
-    memory.
+    Open one with `Repository.open`, create one with `Repository.create`. Methods that read or write
+    storage have an asynchronous form whose name ends in `_async`. A repository pickles, unless its
+    storage is in memory.
     """
 
     _attribution: Attribution | None
@@ -59,8 +59,8 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         self._attribution = None
 
     def __getattr__(self, name: str) -> Any:
-        # Only what is missing comes here: the native side of a repository that was unpickled and
-        # not yet used.
+        # Called only for missing attributes: the native side of an unpickled repository that was
+        # not used yet.
         if name == "_repository" and "_place" in self.__dict__ and self._place is not None:
             self._repository = self._place.repository()
             return self._repository
@@ -89,7 +89,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
     def __repr__(self) -> str:
         place = self._place
         where = "" if place is None else f"storage: {place.storage}\n"
-        # One that was unpickled is not opened to be shown.
+        # Showing an unpickled repository does not open it.
         opened = self.__dict__.get("_repository")
         version = "" if opened is None else f" (v{opened.spec_version()})"
         return f"<icefield.Repository{version}>\n{where}"
@@ -132,12 +132,12 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         check_clean_root: bool = True,
         attribution: Attribution | None = None,
     ) -> Self:
-        """Makes a new repository, with a branch `main` and an empty snapshot.
+        """Creates a repository, with a branch `main` and an empty snapshot.
 
         `config` is saved with it. `authorize_virtual_chunk_access` gives credentials for the
-        virtual chunk containers, by the prefix of their URLs; others are not read. `spec_version`
-        is the version of the format, `SpecVersion.current()` if it is not given. A place that has a
-        repository, or, with `check_clean_root`, anything else, raises an `InvalidInputError`.
+        virtual chunk containers, by the prefix of their URLs; other containers cannot be read.
+        `spec_version` is the version of the format, by default `SpecVersion.current()`. A location
+        that has a repository or, with `check_clean_root`, any object raises an `InvalidInputError`.
         """
         access, task = begin_creation(
             _native.Repository.create,
@@ -159,7 +159,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         check_clean_root: bool = True,
         attribution: Attribution | None = None,
     ) -> Self:
-        """As `create`, to be awaited."""
+        """The asynchronous form of `create`."""
         access, task = begin_creation(
             _native.Repository.create,
             storage,
@@ -180,7 +180,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
     ) -> Self:
         """Opens a repository.
 
-        The settings in `config` come before those that were saved with the repository. A place
+        The settings in `config` override those that are saved with the repository. A location
         without a repository raises a `RepositoryNotFoundError`.
         """
         access, task = begin_opening(storage, config, authorize_virtual_chunk_access)
@@ -194,7 +194,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         authorize_virtual_chunk_access: dict[str, AnyCredential | None] | None = None,
         attribution: Attribution | None = None,
     ) -> Self:
-        """As `open`, to be awaited."""
+        """The asynchronous form of `open`."""
         access, task = begin_opening(storage, config, authorize_virtual_chunk_access)
         return cls._of(await task, storage, access, attribution)
 
@@ -208,7 +208,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         check_clean_root: bool = True,
         attribution: Attribution | None = None,
     ) -> Self:
-        """Opens a repository, or makes it if there is none. Several processes may do so at once."""
+        """Opens a repository, or creates it if there is none. Several processes may do so at once."""
         access, task = begin_creation(
             _native.Repository.open_or_create,
             storage,
@@ -229,7 +229,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         check_clean_root: bool = True,
         attribution: Attribution | None = None,
     ) -> Self:
-        """As `open_or_create`, to be awaited."""
+        """The asynchronous form of `open_or_create`."""
         access, task = begin_creation(
             _native.Repository.open_or_create,
             storage,
@@ -249,7 +249,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
     async def exists_async(
         storage: Storage, storage_settings: StorageSettings | None = None
     ) -> bool:
-        """As `exists`, to be awaited."""
+        """The asynchronous form of `exists`."""
         return await _native.Repository.exists(native_storage(storage, storage_settings))
 
     @staticmethod
@@ -267,7 +267,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
     async def fetch_spec_version_async(
         storage: Storage, storage_settings: StorageSettings | None = None
     ) -> SpecVersion | None:
-        """As `fetch_spec_version`, to be awaited."""
+        """The asynchronous form of `fetch_spec_version`."""
         return known_version(
             await _native.Repository.fetch_spec_version(native_storage(storage, storage_settings))
         )
@@ -279,7 +279,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
 
     @staticmethod
     async def fetch_config_async(storage: Storage) -> RepositoryConfig | None:
-        """As `fetch_config`, to be awaited."""
+        """The asynchronous form of `fetch_config`."""
         return saved_config(await _native.Repository.fetch_config(native_storage(storage)))
 
     def reopen(
@@ -287,7 +287,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         config: RepositoryConfig | None = None,
         authorize_virtual_chunk_access: dict[str, AnyCredential | None] | None = None,
     ) -> Self:
-        """The same repository with other settings and credentials; those not given are kept."""
+        """The same repository with other settings and credentials. Those that are not given stay."""
         access, task = self._begin_reopening(config, authorize_virtual_chunk_access)
         return type(self)._of(task.wait(), self.storage, access, self._attribution)
 
@@ -296,7 +296,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         config: RepositoryConfig | None = None,
         authorize_virtual_chunk_access: dict[str, AnyCredential | None] | None = None,
     ) -> Self:
-        """As `reopen`, to be awaited."""
+        """The asynchronous form of `reopen`."""
         access, task = self._begin_reopening(config, authorize_virtual_chunk_access)
         return type(self)._of(await task, self.storage, access, self._attribution)
 
@@ -311,13 +311,13 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         kept = self._place.access if access is None else access
         return begin_opening(self.storage, merged, kept, warn=access is not None)
 
-    # What is known of the repository
+    # Properties
 
     @property
     def config(self) -> RepositoryConfig:
-        """The settings in use, a copy.
+        """A copy of the settings in use.
 
-        `storage`, if nobody set it, is what the storage does by itself.
+        If `storage` is not set, it shows the defaults of the storage.
         """
         config = self._own_config()
         if self._place is not None:
@@ -328,16 +328,16 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         return RepositoryConfig._from_document(json.loads(self._repository.config()))
 
     def save_config(self) -> None:
-        """Saves the settings in use with the repository, for all who open it later."""
+        """Saves the settings in use with the repository, for later opens by all clients."""
         self._repository.save_config().wait()
 
     async def save_config_async(self) -> None:
-        """As `save_config`, to be awaited."""
+        """The asynchronous form of `save_config`."""
         await self._repository.save_config()
 
     @property
     def storage(self) -> Storage:
-        """Where the repository is."""
+        """The storage of the repository."""
         if self._place is None:
             raise missing()
         return self._place.storage
@@ -356,19 +356,19 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
 
     @property
     def attribution(self) -> Attribution:
-        """Who asks, as the opener said."""
+        """The credentials for virtual chunks that were given at opening."""
         return self._attribution or Attribution()
 
     def set_default_commit_metadata(self, metadata: dict[str, Any]) -> None:
-        """Sets metadata that all commits get of sessions opened from now on.
+        """Sets the default metadata of commits, for sessions opened from now on.
 
-        Their own comes before it.
+        Metadata of the commit itself overrides it.
         """
         document = metadata_document(metadata)
         self._defaults = json.loads(document) if document else {}
 
     def default_commit_metadata(self) -> dict[str, Any]:
-        """The metadata that all commits get."""
+        """The default metadata of commits."""
         return dict(self._defaults)
 
     # Sessions
@@ -381,9 +381,9 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         snapshot_id: str | None = None,
         as_of: datetime.datetime | None = None,
     ) -> Session:
-        """A session that reads one snapshot. Give one of branch, tag and snapshot id.
+        """A session that reads one snapshot, given by one of branch, tag and snapshot id.
 
-        `as_of`, with a branch only, chooses the newest snapshot that was written until then; a time
+        `as_of`, allowed only with a branch, selects the newest snapshot written until then. A time
         without a time zone raises a `TypeError`, a time before the first snapshot a
         `SnapshotNotFoundError`.
         """
@@ -397,7 +397,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         snapshot_id: str | None = None,
         as_of: datetime.datetime | None = None,
     ) -> Session:
-        """As `readonly_session`, to be awaited."""
+        """The asynchronous form of `readonly_session`."""
         return self._session(await self._begin_reading(branch, tag, snapshot_id, as_of))
 
     def _begin_reading(
@@ -418,18 +418,19 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         return self._session(self._repository.writable_session(text(branch, "branch")).wait())
 
     async def writable_session_async(self, branch: str) -> Session:
-        """As `writable_session`, to be awaited."""
+        """The asynchronous form of `writable_session`."""
         return self._session(await self._repository.writable_session(text(branch, "branch")))
 
     def rearrange_session(self, branch: str) -> Session:
-        """A session that moves nodes, changes nothing else, and commits to a branch.
+        """A session that only moves nodes, and commits to a branch.
 
-        Ordinary sessions move nodes, too, beside other changes. Needs a repository of format version 2.
+        Writable sessions can move nodes, too, beside other changes. Needs a repository of format
+        version 2.
         """
         return self._session(self._repository.rearrange_session(text(branch, "branch")).wait())
 
     async def rearrange_session_async(self, branch: str) -> Session:
-        """As `rearrange_session`, to be awaited."""
+        """The asynchronous form of `rearrange_session`."""
         return self._session(await self._repository.rearrange_session(text(branch, "branch")))
 
     def _session(self, native: _native.Session) -> Session:

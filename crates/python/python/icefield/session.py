@@ -55,9 +55,9 @@ _Facts: TypeAlias = tuple[bool, str, str | None]
 class Session(_Nodes):
     """One snapshot of a repository, and the changes made to it that are not yet committed.
 
-    It is made by `Repository.readonly_session` and `Repository.writable_session`. It may be used
-    from several threads. After a commit it is read-only and shows the new snapshot. A read-only
-    session pickles; a writable one does not, see `fork`.
+    `Repository.readonly_session` and `Repository.writable_session` create it. Several threads may
+    use it. After a commit, it is read-only and shows the new snapshot. A read-only session pickles;
+    a writable one does not, see `fork`.
     """
 
     _session: _native.Session
@@ -65,7 +65,7 @@ class Session(_Nodes):
     _defaults: dict[str, Any]
     _pickled: str | bytes
     _known: _Facts | None
-    """What the native side said last, for a forked child, to which it says nothing."""
+    """The last known state, for a forked child, in which the native session is unavailable."""
     _is_fork = False
     _changing: AbstractContextManager[None] = NOT_KEPT
 
@@ -104,28 +104,31 @@ class Session(_Nodes):
     def _opening(
         self, repository: _native.Repository
     ) -> AbstractContextManager[_native.Task[_native.Session]]:
-        """The session as it is opened, once for all who use it."""
+        """The task that opens the session, shared by all callers."""
         return shared(self.__dict__, "_under_way", lambda: self._begin_opening(repository))
 
     def _begin_opening(self, repository: _native.Repository) -> _native.Task[_native.Session]:
         return repository.readonly_session("snapshot", str(self._pickled), None, for_all=True)
 
     def _set(self, opened: _native.Session) -> _native.Session:
-        """The session that is used from now on.
+        """The native session to use from now on.
 
-        If it was opened anew after somebody gave up, all use the first: what is written to another would be lost.
+        If it was opened twice, because a caller gave up, all use the first: writes to the second
+        would be lost.
         """
         return cast("_native.Session", self.__dict__.setdefault("_session", opened))
 
     def _native_store(self) -> _native.Store:
-        """The store of the session; its stores in Python share it."""
+        """The native store of the session, which its Python stores share."""
         store: _native.Store | None = self.__dict__.get("_shared_store")
         if store is None:
             store = self.__dict__.setdefault("_shared_store", _native.Store(self._session))
         return cast("_native.Store", store)
 
     def _facts(self) -> _Facts:
-        """What the session is, without opening it if nobody used it yet; in a forked child, what it was before."""
+        """The state of the session, without opening it if it was not used yet; in a forked child,
+        the last known one.
+        """
         if "_session" not in self.__dict__ and not self._is_fork:
             return True, str(self._pickled), None
         try:
@@ -150,7 +153,7 @@ class Session(_Nodes):
                 lines.append(f"branch: {branch}")
                 lines.append(f"has_uncommitted_changes: {self.has_uncommitted_changes}")
         except IcechunkError as error:
-            # In a forked child, or if what was unpickled cannot be opened.
+            # In a forked child, or if an unpickled session cannot be opened.
             lines.append(f"not usable here: {error.message}")
         return "\n".join(lines) + "\n"
 
@@ -186,7 +189,7 @@ class Session(_Nodes):
         self._pickled = state["pickled"]
 
     def allow_pickling(self) -> NoReturn:
-        """Not supported any more: raises a `RuntimeError` that says what to do instead."""
+        """No longer supported: raises a `RuntimeError` that names the replacement."""
         raise RuntimeError(
             "allow_pickling has been removed; use Session.fork() for what is written elsewhere, or "
             "icefield.xarray.to_icechunk"
@@ -196,14 +199,14 @@ class Session(_Nodes):
 
     @property
     def read_only(self) -> bool:
-        """Whether the session cannot be written to."""
+        """Whether the session is read-only."""
         if "_session" not in self.__dict__:
             return not self._is_fork
         return self._session.read_only
 
     @property
     def mode(self) -> SessionMode:
-        """What the session is for."""
+        """The mode of the session."""
         if self.read_only:
             return SessionMode.readonly
         if "_session" in self.__dict__ and self._session.is_rearranging():
@@ -222,7 +225,7 @@ class Session(_Nodes):
 
     @property
     def has_uncommitted_changes(self) -> bool:
-        """Whether something was changed and is not yet committed."""
+        """Whether the session has uncommitted changes."""
         return self._session.has_changes
 
     @property
@@ -232,43 +235,43 @@ class Session(_Nodes):
 
     @property
     def config(self) -> RepositoryConfig:
-        """The configuration in use, a copy."""
+        """A copy of the configuration in use."""
         from icefield.config import RepositoryConfig
 
         return RepositoryConfig._from_document(json.loads(self._session.config()))
 
     def status(self) -> Diff:
-        """What was changed and is not yet committed.
+        """The uncommitted changes.
 
-        Of arrays that were shifted, the chunks that are not what they were: their manifests are read.
+        For shifted arrays, this reads their manifests and lists the chunks that differ.
         """
         return Diff._from_native(self._session.status().wait())
 
     async def status_async(self) -> Diff:
-        """As `status`, to be awaited."""
+        """The asynchronous form of `status`."""
         return Diff._from_native(await self._session.status())
 
     @changing
     def discard_changes(self) -> None:
-        """Forgets all changes that are not yet committed."""
+        """Discards all uncommitted changes."""
         self._session.discard_changes()
 
     # Commits
 
     @changing
     def merge(self, *others: ForkSession | ForkAnswer) -> None:
-        """Takes over the changes of forks of this session, or of their answers.
+        """Merges the changes of forks of this session, or of their answers.
 
-        Forks that wrote different values to the same chunk or metadata document, or where one
-        deleted what another changed, raise a `SessionStateError` ("merge-failed"), as does a fork
-        of another session or an older snapshot. Nothing is taken over then. Merging a fork again
-        takes over what it wrote since.
+        Forks that wrote different values to the same chunk or metadata document, or of which one
+        deleted a node that another changed, raise a `SessionStateError` ("merge-failed"). So does a
+        fork of another session or of an older snapshot. Nothing is merged then. A second merge of a
+        fork merges its later writes.
         """
         self._session.merge(returned_forks(others)).wait()
 
     @changing
     async def merge_async(self, *others: ForkSession | ForkAnswer) -> None:
-        """As `merge`, to be awaited."""
+        """The asynchronous form of `merge`."""
         await self._session.merge(returned_forks(others))
 
     @older_positional("rebase_with", "rebase_tries")
@@ -284,15 +287,15 @@ class Session(_Nodes):
         """Publishes the changes as a new snapshot of the branch and returns its id; the session is
         read-only then.
 
-        If somebody else committed to the branch meanwhile, it raises a `ConflictError`; with
-        `rebase_with` it rebases up to `rebase_tries` times (at most 65535) instead, and raises a
-        `RebaseFailedError` if the solver leaves conflicts. Without changes it raises a
-        `SessionStateError` unless `allow_empty`. `metadata` are JSON values by string keys, added
-        to the default commit metadata of the repository.
+        If a concurrent commit came first, it raises a `ConflictError`. With `rebase_with`, it
+        rebases up to `rebase_tries` times (at most 65535) instead, and raises a `RebaseFailedError`
+        if the solver leaves conflicts. Without changes, it raises a `SessionStateError` unless
+        `allow_empty`. `metadata` has JSON values by string keys, added to the default commit
+        metadata of the repository.
 
-        Ctrl-C raises at once, and a commit that was begun goes on to its end, for which the process
-        waits before it ends, for at most 10 seconds. Once it has landed, `session.read_only` is true
-        and `session.snapshot_id` the new snapshot.
+        Ctrl-C raises at once, but the commit goes on to its end. The process waits for it before it
+        ends, for at most 10 seconds. Once the commit has landed, `session.read_only` is true and
+        `session.snapshot_id` is the new snapshot.
         """
         return self._committed(
             self._begin_commit(message, metadata, rebase_with, rebase_tries, allow_empty).wait()
@@ -310,9 +313,9 @@ class Session(_Nodes):
     ) -> str:
         """As `commit`, to be awaited.
 
-        A commit that was begun runs to its end, even if who awaits it is cancelled: nobody is left
-        in doubt whether half of it happened. After a cancellation, await something else of the
-        session, or look at `session.read_only` (true after a commit) and `session.snapshot_id`.
+        A cancellation does not stop a commit, which goes on to its end. After a cancellation, await
+        another method of the session, or read `session.read_only` (true after a commit) and
+        `session.snapshot_id`.
         """
         return self._committed(
             await self._begin_commit(message, metadata, rebase_with, rebase_tries, allow_empty)
@@ -345,14 +348,14 @@ class Session(_Nodes):
         metadata: dict[str, Any] | None = None,
         allow_empty: bool = False,
     ) -> str:
-        """Publishes a snapshot in the place of the last commit of the branch, with the changes of both, and returns
-        its id; the session is read-only then.
+        """Replaces the last commit of the branch with a snapshot that has the changes of both, and
+        returns its id; the session is read-only then.
 
-        The session must be based on that last commit: if another commit or amend came first, it raises a
-        `ConflictError` and stays writable, and nothing is rebased. Message and metadata are those given here, added
-        to the default commit metadata of the repository. Without changes it raises a `SessionStateError` unless
-        `allow_empty`. Tags and branches on the old snapshot stay there. The first snapshot of a repository cannot be
-        amended.
+        The session must be based on that last commit: if another commit or amend came first, it
+        raises a `ConflictError`, stays writable, and is not rebased. Message and metadata are those
+        given here, added to the default commit metadata of the repository. Without changes, it
+        raises a `SessionStateError` unless `allow_empty`. Tags and other branches stay at the old
+        snapshot. The first snapshot of a repository cannot be amended.
 
         Ctrl-C raises at once, as with `commit`. Repositories of format version 1 raise a `FormatError`.
         """
@@ -365,7 +368,7 @@ class Session(_Nodes):
         metadata: dict[str, Any] | None = None,
         allow_empty: bool = False,
     ) -> str:
-        """As `amend`, to be awaited; as with `commit_async`, what was begun runs to its end."""
+        """The asynchronous form of `amend`. As with `commit_async`, a cancellation does not stop it."""
         return self._committed(await self._begin_amend(message, metadata, allow_empty))
 
     def _begin_amend(
@@ -385,10 +388,9 @@ class Session(_Nodes):
 
     @older_positional("metadata")
     def flush(self, message: str, *, metadata: dict[str, Any] | None = None) -> str:
-        """Saves the changes as a snapshot that no branch has, and returns its id; the session is
-        read-only then.
+        """Saves the changes as a snapshot on no branch, and returns its id; the session is read-only then.
 
-        Give it a branch or tag before the next garbage collection takes it.
+        Create a branch or tag at it before the next garbage collection deletes it.
         """
         return self._committed(
             self._session.flush(text(message, "message"), self._described(metadata)).wait()
@@ -396,21 +398,21 @@ class Session(_Nodes):
 
     @older_positional("metadata")
     async def flush_async(self, message: str, *, metadata: dict[str, Any] | None = None) -> str:
-        """As `flush`, to be awaited."""
+        """The asynchronous form of `flush`."""
         return self._committed(
             await self._session.flush(text(message, "message"), self._described(metadata))
         )
 
     def rebase(self, solver: ConflictSolver) -> None:
-        """Bases the session on the newest snapshot of its branch.
+        """Rebases the session onto the newest snapshot of its branch.
 
-        Raises a `RebaseFailedError` if there are conflicts that the solver leaves; the session is
-        then what it was before: based where it was, with its changes.
+        Raises a `RebaseFailedError` if the solver leaves conflicts; the session then keeps its base
+        and its changes.
         """
         self._begin_rebase(solver).wait()
 
     async def rebase_async(self, solver: ConflictSolver) -> None:
-        """As `rebase`, to be awaited."""
+        """The asynchronous form of `rebase`."""
         await self._begin_rebase(solver)
 
     def _begin_rebase(self, solver: ConflictSolver) -> _native.Task[None]:
@@ -424,7 +426,7 @@ class Session(_Nodes):
         return self._session.rebase(document)
 
     def fork(self) -> ForkSession:
-        """A copy of the session for another process, which is pickled, written to, and merged back.
+        """A copy of the session for another process, to be pickled, written to, and merged back.
 
         A read-only session raises a `SessionStateError`: it can be pickled as it is.
         """
@@ -435,11 +437,10 @@ class Session(_Nodes):
 
 
 class ForkSession(Session):
-    """A copy of a writable session that pickles. What was written to it goes back by
-    `Session.merge`.
+    """A copy of a writable session that pickles. `Session.merge` takes its writes back.
 
-    It cannot be committed, flushed or rebased itself. Its pickle holds all changes that it shows,
-    also those that were made before the session was forked; what `answer` returns does not.
+    It cannot be committed, flushed or rebased. Its pickle holds all changes that it shows,
+    including those from before the fork; the pickle of its `answer` does not.
     """
 
     _is_fork = True
@@ -452,7 +453,7 @@ class ForkSession(Session):
     def __getstate__(self) -> object:
         if self._place is None:
             raise missing()
-        # First: nothing is written for a pickle that cannot be.
+        # Checked first, so that a pickle that will fail writes nothing.
         self._place.storage.__reduce__()
         if "_session" not in self.__dict__:
             return {"place": self._place, "pickled": self._pickled}
@@ -472,19 +473,21 @@ class ForkSession(Session):
         self._changing = Changes()
 
     def answer(self) -> ForkAnswer:
-        """What was written to the fork, to be pickled and merged by the session that was forked.
+        """The edits of the fork, to be pickled and merged into the session that was forked.
 
-        That is what was written by the time when the answer is pickled or merged, not by this call:
-        pickle it once the work is done. Its pickle is as long as what the fork changed, while that of the fork also holds what had
-        been changed before. The session takes it until it is changed and forked again; later, merge
-        it into a fork that was made together with this one, and that fork into the session. Where
-        the changes are to be read, or more is to be written, send the fork itself.
+        The answer has the edits at the time when it is pickled or merged, not at the time of this
+        call: pickle it once the work is done. Its pickle has the size of the fork's own changes,
+        whereas the pickle of the fork also holds earlier ones. The session takes the answer until
+        it is changed and forked again; later, merge it into a fork that was created together with
+        this one, and that fork into the session. To read the changes, or to write more, send the
+        fork itself.
         """
         return ForkAnswer(self)
 
     def _returned(self) -> _native.Session | bytes:
-        """What is merged. One that nobody opened here is merged as it came: where it belongs may be reached with
-        other credentials than it has itself."""
+        """The object to merge. An unopened fork is merged in its serialized form, because its
+        repository may need other credentials than the fork has.
+        """
         if "_session" in self.__dict__:
             return self._session
         assert isinstance(self._pickled, bytes)

@@ -1,4 +1,4 @@
-"""Snapshots and what differs between them."""
+"""Snapshots and the differences between them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Places where repositories are kept, and where virtual chunks may be.
+"""Storages of repositories and of virtual chunks.
 
-Each function returns at once: the place is connected to at its first use. Every argument takes effect, or is refused
-with an `InvalidInputError` (a `ValueError`) that names it. Nothing that is secret is shown by what they return, or by
-an error; see `Storage` for what a pickle holds.
+Each function returns at once: the storage connects at its first use. Every argument takes effect,
+or raises an `InvalidInputError` (a `ValueError`) that names it. Neither representations nor errors
+show secrets; see `Storage` for the contents of pickles.
 """
 
 from __future__ import annotations
@@ -75,21 +75,22 @@ __all__ = [
 
 
 def in_memory_storage() -> Storage:
-    """A storage in the memory of this process, for tests: empty, shared with nobody, and gone when it is dropped."""
+    """A new, empty storage in the memory of this process, for tests. Its contents are lost when it is dropped."""
     return Storage.new_in_memory()
 
 
 def local_filesystem_storage(
     path: str, *, locks: Literal["detect", "trusted"] = "detect"
 ) -> Storage:
-    """A directory, made at the first write.
+    """A directory, created at the first write.
 
-    Commits are safe on a local disk, from any number of threads and processes, and on network file systems whose
-    servers keep the locks. On others, such as sshfs, commits are refused, unless `locks="trusted"` says that locks reach
-    all machines that write, or that one machine writes: where neither is so, acknowledged commits are lost.
+    Commits are safe on a local disk, from any number of threads and processes, and on network file
+    systems whose servers keep the locks. On others, such as sshfs, commits are refused unless
+    `locks="trusted"` states that locks reach all writing machines, or that only one machine writes.
+    If the statement is wrong, acknowledged commits can be lost.
 
-    A relative path is taken from the working directory of now. URLs, an empty path, and names that are not UTF-8 raise
-    an `InvalidInputError`.
+    A relative path is resolved in the current working directory. URLs, an empty path, and names
+    that are not UTF-8 raise an `InvalidInputError`.
     """
     return Storage.new_local_filesystem(path, locks=locks)
 
@@ -171,7 +172,7 @@ def http_storage(
     opts: dict[str, str] | None = None,
     headers: dict[str, str] | None = None,
 ) -> Storage:
-    """What a web server offers below a URL, for reading.
+    """A read-only storage of the files below a URL of a web server.
 
     A user and password in the URL are sent as a header, and not shown. `opts` may have `allow_http`, `timeout`,
     `connect_timeout`, `read_timeout` (times such as `5s`) and `user_agent`. `headers` are sent with each request.
@@ -180,10 +181,11 @@ def http_storage(
 
 
 def redirect_storage(base_url: str) -> Storage:
-    """The place that a web server leads to, asked at the first use.
+    """The storage that a web server redirects to, resolved at the first use.
 
-    The server answers with a redirect to a public bucket or web server: `s3://…`, `gs://…`, `az://…`, `https://…`. No
-    credentials are sent there, and it is not followed into this machine or the network around it.
+    The server answers with a redirect to a public bucket or web server: `s3://…`, `gs://…`,
+    `az://…`, `https://…`. No credentials are sent there. A redirect to this machine or to its local
+    network is refused.
     """
     return Storage.new_redirect(base_url)
 
@@ -199,7 +201,7 @@ def s3_store(
     requester_pays: bool = False,
     checksum_algorithm: ChecksumAlgorithm | None = None,
 ) -> ObjectStoreConfig.S3Compatible | ObjectStoreConfig.S3:
-    """Where a container of virtual chunks in S3 is; with `s3_compatible`, in a server that speaks its protocol."""
+    """The store of a container of virtual chunks in S3; with `s3_compatible`, in a server with its protocol."""
     options = S3Options(
         region=region,
         endpoint_url=endpoint_url,
@@ -216,12 +218,12 @@ def s3_store(
 
 
 def gcs_store(opts: dict[str, str] | None = None) -> ObjectStoreConfig.Gcs:
-    """Where a container of virtual chunks in Google Cloud Storage is; `opts` as `config` of `gcs_storage`."""
+    """The store of a container of virtual chunks in Google Cloud Storage; `opts` as `config` of `gcs_storage`."""
     return ObjectStoreConfig.Gcs(opts)
 
 
 def azure_store(*, account: str, config: dict[str, str] | None = None) -> ObjectStoreConfig.Azure:
-    """Where a container of virtual chunks in Azure is; `config` as that of `azure_storage`."""
+    """The store of a container of virtual chunks in Azure; `config` as that of `azure_storage`."""
     return ObjectStoreConfig.Azure({"account": account, **(config or {})})
 
 
@@ -229,9 +231,10 @@ def http_store(
     opts: dict[str, str] | None = None,
     headers: dict[str, str] | None = None,
 ) -> ObjectStoreConfig.Http:
-    """How a web server with virtual chunks is asked; `opts` as those of `http_storage`.
+    """The store of virtual chunks on a web server; `opts` as those of `http_storage`.
 
-    `headers` become a part of the repository's configuration: everybody who reads the repository can read them.
+    `headers` become a part of the repository's configuration: every reader of the repository can
+    read them.
     """
     return ObjectStoreConfig.Http(opts, headers)
 

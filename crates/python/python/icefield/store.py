@@ -46,13 +46,13 @@ _CHUNK = re.compile(r"(^|/)c(/\d+)+$")
 class IcefieldStore(ChunkReferences, _Reading, Store):
     """A Zarr store over one session: it shows the session's snapshot and the changes made in it.
 
-    It is made by `Session.store`. Keys are those of Zarr format 3 with the default chunk key
-    encoding (`zarr.json`, `path/zarr.json`, `path/c/0/1`). To set others raises an
-    `InvalidInputError`; to read them finds nothing. Values are copied at `set` unless their memory
-    cannot change, and handed out by `get` without a copy.
+    `Session.store` returns it. Keys are those of Zarr format 3 with the default chunk key encoding
+    (`zarr.json`, `path/zarr.json`, `path/c/0/1`). Setting another key raises an
+    `InvalidInputError`; reading one finds nothing. `set` copies values unless their memory cannot
+    change, and `get` returns values without a copy.
 
-    A store of a read-only session or of a fork pickles. That of a writable session does not: pickle
-    a fork.
+    A store of a read-only session or of a fork pickles. The store of a writable session does not:
+    pickle a fork.
     """
 
     _store: _native.Store
@@ -150,18 +150,18 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
         self._is_open = False
 
     async def _open(self) -> None:
-        """Opens what was unpickled, which may ask a server."""
+        """Opens an unpickled store, which may send requests."""
         if not self._is_open and "_store" not in self.__dict__:
             await self._connect()
             if self._is_open:
-                # By another task, meanwhile.
+                # Another task has opened it meanwhile.
                 return
         await super()._open()
 
     def with_read_only(self, read_only: bool = False) -> Store:
-        """The same store, writes refused or not.
+        """The same store, with writes refused or allowed.
 
-        A store of a read-only session refuses them anyhow.
+        A store of a read-only session refuses them in both cases.
         """
         store = IcefieldStore._of(self._session, truth(read_only, "read_only"))
         store._is_open = False
@@ -176,7 +176,8 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
     def read_only(self) -> bool:
         """Whether writes are refused.
 
-        Asked for, or the session is read-only (after its commit, say).
+        They are if `with_read_only` asked for it, or if the session is read-only, as after its
+        commit.
         """
         return self._read_only or self._session.read_only
 
@@ -200,7 +201,8 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
     def supports_consolidated_metadata(self) -> bool:
         """False.
 
-        The metadata of a snapshot is read at once already, and a copy of it would go stale.
+        The store reads the metadata of a snapshot at once anyway, and a consolidated copy would
+        become stale.
         """
         return False
 
@@ -230,7 +232,7 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
     ) -> Buffer | None:
         """The value at a key, or a range of its bytes; None if there is none.
 
-        A range that ends behind the value, or starts behind its end, raises an `InvalidInputError`.
+        A range that ends or starts beyond the end of the value raises an `InvalidInputError`.
         """
         if not self._is_open:
             await self._open()
@@ -247,7 +249,7 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
             found = await found
         if found is None:
             return None
-        # It takes all that has memory, whatever its annotation says.
+        # The prototype takes every buffer, whatever its annotation says.
         return prototype.buffer.from_bytes(found)  # type: ignore[arg-type]
 
     def get_sync(
@@ -257,7 +259,7 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
         prototype: BufferPrototype | None = None,
         byte_range: ByteRequest | None = None,
     ) -> Buffer | None:
-        """As `get`, but blocks."""
+        """The blocking form of `get`."""
         try:
             if byte_range is None:
                 found = self._store.get_now(key)
@@ -277,7 +279,7 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
     # Writing
 
     async def set(self, key: str, value: Buffer) -> None:
-        """Sets the value at a key. What `value` holds may change afterwards."""
+        """Sets the value at a key. The caller may change `value` afterwards."""
         if not self._is_open:
             await self._open()
         if self._read_only:
@@ -293,7 +295,7 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
             raise explained(error, key, value) from None
 
     def set_sync(self, key: str, value: Buffer) -> None:
-        """As `set`, but blocks."""
+        """The blocking form of `set`."""
         if self._read_only:
             self._refuse_write()
         try:
@@ -331,7 +333,8 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
     async def delete(self, key: str) -> None:
         """Deletes a value.
 
-        A key without one is no error; the metadata document of a group takes its children along.
+        A key without a value is no error. Deleting the metadata document of a group deletes its
+        children, too.
         """
         await self._ensure_open()
         self._check_deletable()
@@ -342,13 +345,13 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
                 raise of_session(error) from None
 
     def _check_deletable(self) -> None:
-        # A read-only session has the say: deleting nothing is no write to it.
+        # The session decides: for a read-only one, deleting an absent key is no write.
         if self._read_only and not self._session.read_only:
             self._refuse_write()
 
     @changing
     def delete_sync(self, key: str) -> None:
-        """As `delete`, but blocks."""
+        """The blocking form of `delete`."""
         self._check_deletable()
         try:
             self._store.delete(text(key, "key")).wait()
@@ -358,7 +361,7 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
 
     @changing
     async def delete_dir(self, prefix: str) -> None:
-        """Deletes a group, an array, or the chunks whose index begins so (`path/c/0`).
+        """Deletes a group, an array, or the chunks whose keys have a prefix (`path/c/0`).
 
         "" and "/" are the root: everything.
         """
@@ -381,7 +384,7 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
 
     @changing
     def sync_clear(self) -> None:
-        """As `clear`, but blocks."""
+        """The blocking form of `clear`."""
         self._check_deletable()
         try:
             self._store.delete_dir("").wait()

@@ -1,4 +1,4 @@
-"""Names for types of arguments."""
+"""Types of arguments."""
 
 from __future__ import annotations
 

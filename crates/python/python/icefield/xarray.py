@@ -1,8 +1,7 @@
-"""Writing xarray datasets, with dask or without it.
+"""Writing xarray datasets, with or without dask.
 
-`Dataset.to_zarr(session.store, consolidated=False)` works for what is in memory, and for dask
-arrays that threads of this process compute. `to_icechunk` writes from other processes and machines,
-too.
+`Dataset.to_zarr(session.store, consolidated=False)` works for arrays in memory, and for dask arrays
+that threads of this process compute. `to_icechunk` also writes from other processes and machines.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def is_dask_collection(x: object) -> bool:
 
 
 class LazyArrayWriter(ArrayWriter):
-    """Collects what is to be written: arrays in memory, and arrays that dask computes."""
+    """Collects the arrays to write: those in memory, and those that dask computes."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call,unused-ignore]
@@ -134,7 +133,7 @@ class _XarrayDatasetWriter:
         self.dataset = self.xarray_store._validate_and_autodetect_region(self.dataset)
 
     def write_metadata(self, encoding: Mapping[Any, Any] | None = None) -> None:
-        """Makes, or resizes, the arrays and writes all attributes."""
+        """Creates or resizes the arrays, and writes all attributes."""
         steps = _writers()
         chosen = {} if encoding is None else encoding
         steps._validate_dataset_names(self.dataset)
@@ -219,10 +218,10 @@ def to_icechunk(
     Parameters
     ----------
     obj
-        What is written. Variables in memory are written here; those of dask are computed at once,
-        wherever dask's scheduler has its workers, each task writing to a fork of the session.
+        The data to write. This process writes variables in memory. Dask variables are computed at once
+        by the workers of dask's scheduler, and each task writes to a fork of the session.
     session
-        The session, whose changes the call adds to.
+        The writable session to which the call adds changes.
     group
         The path of the group in the store, the root if None.
     mode
@@ -235,16 +234,16 @@ def to_icechunk(
     align_chunks
         Whether to rechunk the dask arrays so that they share none.
     append_dim
-        The dimension that is appended to; others keep their size.
+        The dimension to append along; others keep their size.
     region
-        The part of existing arrays that is written: slices by dimension, or "auto" to find them by
+        The part of existing arrays to write: slices by dimension, or "auto" to find them by
         the coordinates. Every variable must have one of these dimensions.
     encoding
-        How new variables are stored, by name, as in `Dataset.to_zarr`.
+        The encoding of new variables, by name, as in `Dataset.to_zarr`.
     chunkmanager_store_kwargs
-        More arguments for `dask.array.store`.
+        Further arguments for `dask.array.store`.
     split_every
-        How many forks are merged at a time.
+        The number of forks that are merged at a time.
     """
     dataset = _dataset(obj)
     _check_session(session)
@@ -256,7 +255,7 @@ def to_icechunk(
     )
     writer._open_group(group=group, mode=mode, append_dim=append_dim, region=region)
     writer.write_metadata(encoding)
-    # Before the fork, so that its tasks see, and do not have to bring back, what is written here.
+    # Before the fork, so that its tasks see these writes and do not have to return them.
     writer.write_eager()
     if not writer.writer.sources:
         return

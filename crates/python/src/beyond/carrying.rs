@@ -1,4 +1,4 @@
-//! Changes of one history carried over to another: merge, cherry-pick, revert.
+//! Applying changes of one history to another: merge, cherry-pick, revert.
 
 use icefield::ApplyOutcome;
 use pyo3::prelude::*;
@@ -9,7 +9,7 @@ use crate::session::Session;
 use crate::solver::Solver;
 use crate::task::{Task, begin_to_the_end};
 
-/// Puts the changes into the session, uncommitted. Returns whether there was anything to do. `kind` is `merge`,
+/// Applies the changes to the session, uncommitted. Returns whether there was anything to apply. `kind` is `merge`,
 /// `cherry-pick` or `revert`.
 #[pyfunction]
 pub(crate) fn carry(
@@ -20,14 +20,14 @@ pub(crate) fn carry(
     solver: &str,
 ) -> PyResult<Task> {
     let session = session.handle()?;
-    let kind = Kind::of(kind)?;
+    let kind = CarryKind::of(kind)?;
     let source = convert::snapshot_id(snapshot_id)?;
     let solver = Solver::from_json(solver)?.of_branch();
     begin_to_the_end(py, async move {
         let applied = match kind {
-            Kind::Merge => session.merge(source, &solver).await,
-            Kind::CherryPick => session.cherry_pick(source, &solver).await,
-            Kind::Revert => session.revert(source, &solver).await,
+            CarryKind::Merge => session.merge(source, &solver).await,
+            CarryKind::CherryPick => session.cherry_pick(source, &solver).await,
+            CarryKind::Revert => session.revert(source, &solver).await,
         };
         match applied? {
             ApplyOutcome::Applied(_) => Ok(true),
@@ -42,13 +42,13 @@ pub(crate) fn carry(
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum CarryKind {
     Merge,
     CherryPick,
     Revert,
 }
 
-impl Kind {
+impl CarryKind {
     fn of(text: &str) -> Result<Self, Failure> {
         Ok(match text {
             "merge" => Self::Merge,

@@ -1,4 +1,4 @@
-//! A repository checked as a whole, and repaired by commits.
+//! Checks and repairs of a repository.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use icefield::{Interrupt, Repository, RepositoryError, Settings};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
-use super::progress::Told;
+use super::progress::PythonProgress;
 use crate::convert;
 use crate::errors::Failure;
 use crate::storage::Storage;
 use crate::task::{GOES_ON, Task, begin, begin_interruptible};
 
-/// Objects are looked at once: a small cache will do.
+/// Bytes of cached metadata. A check reads each object once, so a small cache is enough.
 const CACHE_BYTES: u64 = 16 << 20;
 
-/// Returns the report of the check, or of the repair, as JSON. Virtual chunks are looked at as `repository` reads them, with
-/// its configuration and its grants. `what` is a JSON object:
+/// Checks or repairs a repository, and returns the report as JSON. Virtual chunks are checked with the configuration and the
+/// grants of `repository`. `what` is a JSON object:
 /// `read_chunks`, `virtual_chunks`, `tips_only`, `repair`, `dry_run`, `drop_virtual_chunks` (booleans),
 /// `restore_branch` (a name or null).
 #[pyfunction]
@@ -31,9 +31,9 @@ pub(crate) fn fsck(
 ) -> PyResult<Task> {
     let what: Value = serde_json::from_str(what)
         .map_err(|error| Failure::new("invalid-argument", error.to_string()))?;
-    let place = storage.place()?;
+    let place = storage.storage_handle()?;
     let opened = repository.handle()?;
-    let progress = Told::new(progress, "checking");
+    let progress = PythonProgress::new(progress, "checking");
     let restored = what["restore_branch"].as_str();
     let restored = restored.map(convert::branch).transpose()?;
     let says = move |name: &str| what[name].as_bool() == Some(true);

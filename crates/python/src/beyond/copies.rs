@@ -1,4 +1,4 @@
-//! Copies of a repository at other places, and in one file.
+//! Copies of a repository at other locations, and bundles.
 
 use std::fs::{File, OpenOptions};
 use std::path::PathBuf;
@@ -11,21 +11,21 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use super::options;
-use super::progress::Told;
+use super::progress::PythonProgress;
 use crate::convert;
 use crate::errors::Failure;
 use crate::repository::Repository;
 use crate::storage::Storage;
 use crate::task::{Task, begin};
 
-/// Which part of a repository goes along.
-struct Part {
+/// The part of a repository to copy.
+struct RefSelection {
     refs: Vec<RefChoice>,
     depth: Option<usize>,
 }
 
-impl Part {
-    /// Reads `refs` (names) and `depth` (a number or null).
+impl RefSelection {
+    /// Parses `refs` (names) and `depth` (a number or null).
     fn of(what: &Value) -> Result<Self, Failure> {
         let names = what["refs"].as_array().into_iter().flatten();
         let names = names.filter_map(Value::as_str);
@@ -40,11 +40,11 @@ impl Part {
     }
 }
 
-fn says(what: &Value, name: &str) -> bool {
+fn is_set(what: &Value, name: &str) -> bool {
     what[name].as_bool() == Some(true)
 }
 
-/// Copies a repository to a place. `what` is a JSON object: `refs` (names), `depth` (a number or null), `force`, `dry_run`,
+/// Copies a repository to another location. `what` is a JSON object: `refs` (names), `depth` (a number or null), `force`, `dry_run`,
 /// `spec_version` (1, 2 or null). Returns the report as JSON.
 #[pyfunction]
 #[pyo3(signature = (repository, destination, what, progress=None))]
@@ -56,12 +56,12 @@ pub(crate) fn copy(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Task> {
     let what = options(what)?;
-    let part = Part::of(&what)?;
-    let (source, place) = (repository.handle()?, destination.place()?);
+    let part = RefSelection::of(&what)?;
+    let (source, place) = (repository.handle()?, destination.storage_handle()?);
     let mut copy = CopyRepository::new()
         .refs(part.refs)
-        .force(says(&what, "force"))
-        .dry_run(says(&what, "dry_run"));
+        .force(is_set(&what, "force"))
+        .dry_run(is_set(&what, "dry_run"));
     if let Some(depth) = part.depth {
         copy = copy.depth(depth);
     }
@@ -70,7 +70,7 @@ pub(crate) fn copy(
         Some(2) => copy.spec_version(SpecVersion::V2),
         _ => copy,
     };
-    let progress = Told::new(progress, "reading refs");
+    let progress = PythonProgress::new(progress, "reading refs");
     begin(py, async move {
         let report = copy.run(&source, place.open().await?, &progress).await?;
         progress.end();
@@ -78,7 +78,7 @@ pub(crate) fn copy(
     })
 }
 
-/// Makes a copy of version 1 of the format. `what` is as that of [`copy`], with `leave_out` in place of `spec_version`.
+/// Makes a copy of spec version 1. `what` is the same as for [`copy`], with `leave_out` instead of `spec_version`.
 #[pyfunction]
 #[pyo3(signature = (repository, destination, what, progress=None))]
 pub(crate) fn downgrade(
@@ -89,17 +89,17 @@ pub(crate) fn downgrade(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Task> {
     let what = options(what)?;
-    let part = Part::of(&what)?;
-    let (source, place) = (repository.handle()?, destination.place()?);
+    let part = RefSelection::of(&what)?;
+    let (source, place) = (repository.handle()?, destination.storage_handle()?);
     let mut downgrade = DowngradeRepository::new()
         .refs(part.refs)
-        .leave_out(says(&what, "leave_out"))
-        .force(says(&what, "force"))
-        .dry_run(says(&what, "dry_run"));
+        .leave_out(is_set(&what, "leave_out"))
+        .force(is_set(&what, "force"))
+        .dry_run(is_set(&what, "dry_run"));
     if let Some(depth) = part.depth {
         downgrade = downgrade.depth(depth);
     }
-    let progress = Told::new(progress, "reading refs");
+    let progress = PythonProgress::new(progress, "reading refs");
     begin(py, async move {
         let report = downgrade.run(&source, place.open().await?, &progress);
         let report = report.await?;
@@ -109,7 +109,7 @@ pub(crate) fn downgrade(
 }
 
 /// Writes a repository into a new file. `what` is a JSON object: `refs` (names), `depth` (a number or null), `since` (the id of a
-/// snapshot or null), `described` (where the repository is). Returns the report as JSON.
+/// snapshot or null), `described` (the location of the repository). Returns the report as JSON.
 #[pyfunction]
 #[pyo3(signature = (repository, file, what, progress=None))]
 pub(crate) fn bundle(
@@ -120,7 +120,7 @@ pub(crate) fn bundle(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Task> {
     let what = options(what)?;
-    let part = Part::of(&what)?;
+    let part = RefSelection::of(&what)?;
     let source = repository.handle()?;
     let mut bundle = BundleRepository::new().refs(part.refs);
     if let Some(described) = what["described"].as_str() {
@@ -132,7 +132,7 @@ pub(crate) fn bundle(
     if let Some(since) = what["since"].as_str() {
         bundle = bundle.since(convert::snapshot_id(since)?);
     }
-    let progress = Told::new(progress, "reading refs");
+    let progress = PythonProgress::new(progress, "reading refs");
     begin(py, async move {
         let new = OpenOptions::new().write(true).create_new(true).open(&file);
         let new = new.map_err(|error| Failure::of("io", &error))?;
@@ -145,7 +145,7 @@ pub(crate) fn bundle(
     })
 }
 
-/// Reads such a file into a repository, which is made if there is none. Returns the report as JSON.
+/// Reads a bundle into a repository, which is created if there is none. Returns the report as JSON.
 #[pyfunction]
 #[pyo3(signature = (file, destination, force, progress=None))]
 pub(crate) fn unbundle(
@@ -155,8 +155,8 @@ pub(crate) fn unbundle(
     force: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Task> {
-    let place = destination.place()?;
-    let progress = Told::new(progress, "checking the bundle");
+    let place = destination.storage_handle()?;
+    let progress = PythonProgress::new(progress, "checking the bundle");
     begin(py, async move {
         let report = Unbundle::new().force(force);
         let report = report.run(|| File::open(&file), place.open().await?, &progress);

@@ -1,4 +1,4 @@
-//! Data out to files and hierarchies of other formats.
+//! Exports to files and hierarchies of other formats.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use super::options;
-use super::progress::Told;
+use super::progress::PythonProgress;
 use crate::errors::Failure;
 use crate::session::Session;
 use crate::task::{BEGINS_ANEW, Task, begin_interruptible};
 
-/// Exports what a session sees. `what` is a JSON object: `format` (`zarr3`, `zarr2`, `nczarr`), `zip`, `repository`
-/// (the path of a local one: no export goes there). Returns a JSON object: `groups`, `arrays`, `chunks`, `bytes`.
+/// Exports the hierarchy of a session. `what` is a JSON object: `format` (`zarr3`, `zarr2`, `nczarr`), `zip`, `repository`
+/// (the path of a local one, which no export may overwrite). Returns a JSON object: `groups`, `arrays`, `chunks`, `bytes`.
 #[pyfunction]
 #[pyo3(signature = (session, destination, what, progress=None))]
 pub(crate) fn export(
@@ -27,7 +27,7 @@ pub(crate) fn export(
     let session = session.handle()?;
     let what = options(what)?;
     let destination = Location::parse(destination).map_err(Failure::from)?;
-    let progress = Arc::new(Told::new(progress, "copying"));
+    let progress = Arc::new(PythonProgress::new(progress, "copying"));
     let (dialect, is_nczarr): (Arc<dyn Dialect>, bool) = match what["format"].as_str() {
         Some("zarr3") | None => (Arc::new(ZarrV3), false),
         Some("zarr2") => (Arc::new(ZarrV2), false),
@@ -42,7 +42,7 @@ pub(crate) fn export(
         let repository = what["repository"].as_str().map(Location::parse).transpose();
         let repository = repository.map_err(icefield::Error::from)?;
         let mut export = Export::new(session)
-            .progress(Arc::<Told>::clone(&progress))
+            .progress(Arc::<PythonProgress>::clone(&progress))
             .dialect(dialect)
             .interruptible(&interrupt);
         if let Some(path) = repository.as_ref().and_then(Location::path) {
@@ -71,7 +71,7 @@ pub(crate) fn export(
     })
 }
 
-/// As netCDF-C builds zip files: all below a folder that is called like the file.
+/// Returns the layout of netCDF-C's zip files: everything below a folder with the name of the file.
 fn folder_layout(destination: &Location) -> ZipLayout {
     let stem = destination.path().and_then(|path| path.file_stem());
     let stem = stem.map(|stem| stem.to_string_lossy().into_owned());

@@ -1,4 +1,4 @@
-//! Data in from files and hierarchies of other formats.
+//! Imports from files and hierarchies of other formats.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use serde_json::{Value, json};
 
 use super::layout::layout;
 use super::options;
-use super::progress::Told;
+use super::progress::PythonProgress;
 use crate::convert;
 use crate::errors::Failure;
 use crate::repository::Repository;
 use crate::task::{BEGINS_ANEW, Task, begin_interruptible};
 
-/// Files opened at a time.
+/// The number of files that are opened concurrently.
 const OPENED_AT_ONCE: usize = 8;
 
 /// Imports sources (paths, URLs, or patterns for them) in one commit. `what` is a JSON object: `branch`, `group`, `message`, `variables`, `drop`
-/// (paths), `rename` (names by paths), `skip_unsupported`, `virtual`, `copy` (paths of arrays that are copied all the same), `append`,
+/// (paths), `rename` (names by paths), `skip_unsupported`, `virtual`, `copy` (paths of arrays that are copied nevertheless), `append`,
 /// `concat`, `concat_new` (dimensions), `value_from`, `combine`, `skip_existing`, `resume`, `unordered`, `order`, `overlap`, `time_units`, `repack`, `unpack`, `missing`, `attributes`, `chunks`, `shards`, `codec`, `legacy_endian`, `split_compound`, `overviews` (`all`, `none` or a number), and `plan`, with which nothing is written. Returns a JSON object: the fields
 /// of `ImportPlan` or `ImportReport` in the module `icefield`.
 #[pyfunction]
@@ -45,7 +45,7 @@ pub(crate) fn import_files(
     let names = sources.iter().map(|text| SourceName::parse(text));
     let names: Vec<SourceName> = names.collect::<Result<_, _>>().map_err(Failure::from)?;
     let branch = convert::branch(what["branch"].as_str().unwrap_or("main"))?;
-    let progress = Arc::new(Told::new(progress, "copying"));
+    let progress = Arc::new(PythonProgress::new(progress, "copying"));
     let interrupt = Interrupt::new();
     begin_interruptible(py, interrupt.clone(), BEGINS_ANEW, async move {
         let schemes = Schemes::standard();
@@ -97,7 +97,7 @@ pub(crate) fn import_files(
     })
 }
 
-/// Reads where sources are.
+/// Parses the locations of sources.
 pub(super) fn locations(sources: &[String], what: &Value) -> Result<Vec<SourceLocation>, Failure> {
     let has_legacy_endian = what["legacy_endian"].as_bool() == Some(true);
     let sources = sources.iter().map(|text| {
@@ -108,7 +108,7 @@ pub(super) fn locations(sources: &[String], what: &Value) -> Result<Vec<SourceLo
     sources.collect()
 }
 
-/// Opens sources. Returns them with the access that was granted before, and to the folders that they lie in.
+/// Opens sources. Returns them with the granted access, extended to the folders of the sources.
 pub(super) async fn opened(
     sources: &[SourceLocation],
     access: VirtualAccess,
@@ -127,7 +127,7 @@ pub(super) async fn opened(
     };
     let schemes = Schemes::standard();
     let all = schemes.sources().archive_options(archives);
-    // Collected first: a closure that borrows makes the whole future not `Send`.
+    // Collected first, because a borrowing closure would make the whole future not `Send`.
     let opened: Vec<_> = sources
         .iter()
         .map(|source| all.open(source, access.clone(), purpose))
@@ -142,8 +142,8 @@ pub(super) async fn opened(
     Ok((sources, granted))
 }
 
-/// Opens a repository for an import. References are checked where they lead, so that the new places are granted to it.
-/// Containers are those that are stored: the import adds to them.
+/// Opens a repository for an import, with access to the folders of the sources, because the import checks its references. The
+/// containers are the stored ones, to which the import adds.
 pub(super) async fn importer(
     repository: &icefield::Repository,
     granted: VirtualAccess,
@@ -197,7 +197,7 @@ pub(super) fn reported(report: &ImportReport, id: Option<String>, containers: &[
 pub(super) fn described(
     what: &Value,
     sources: Vec<Arc<dyn Source>>,
-    progress: &Arc<Told>,
+    progress: &Arc<PythonProgress>,
 ) -> Result<Import, Failure> {
     let mut sources = sources.into_iter();
     let first = sources.next().ok_or_else(|| {
@@ -214,7 +214,7 @@ pub(super) fn described(
     if sources.len() > 0 && !says_how {
         return Err(Failure::new(
             "invalid-argument",
-            "several sources, and nothing says how they belong together: `concat` puts them behind one another along a \
+            "there are several sources, and no argument arranges them: `concat` concatenates them along a \
              dimension, `append` behind what is there, `concat_new` along a new dimension",
         ));
     }
@@ -233,7 +233,7 @@ pub(super) fn described(
     ];
     if let Some((name, _)) = along.iter().find(|(_, is_said)| *is_said && !goes_behind) {
         let problem = format!(
-            "`{name}` says how sources lie behind one another: it needs `concat` or `append`"
+            "`{name}` applies to sources that are joined along a dimension: it needs `concat` or `append`"
         );
         return Err(Failure::new("invalid-argument", problem));
     }
@@ -245,7 +245,7 @@ pub(super) fn described(
     let group = convert::path(what["group"].as_str().unwrap_or("/"))?;
     let mut import = Import::new(first)
         .into_group(group)
-        .progress(Arc::<Told>::clone(progress));
+        .progress(Arc::<PythonProgress>::clone(progress));
     import = import.select(selection(what)?).layout(layout(what)?);
     if what["skip_unsupported"].as_bool() == Some(true) {
         import = import.skip_unsupported();
@@ -285,12 +285,12 @@ pub(super) fn described(
     Ok(import)
 }
 
-/// Reads `repack`, `unpack`, `missing` and `attributes`.
+/// Parses `repack`, `unpack`, `missing` and `attributes`.
 fn combined(what: &Value, mut import: Import) -> Result<Import, Failure> {
     match (what["repack"].as_f64(), what["unpack"].as_bool()) {
         (Some(_), Some(true)) => {
             let problem =
-                "`repack` stores packed numbers and `unpack` decoded ones: say one of the two";
+                "`repack` stores packed numbers and `unpack` decoded ones: pass one of the two";
             return Err(Failure::new("invalid-argument", problem));
         }
         (Some(tolerance), _) => import = import.encoding(Encoding::Within(tolerance)),
@@ -311,7 +311,7 @@ fn combined(what: &Value, mut import: Import) -> Result<Import, Failure> {
     }))
 }
 
-/// Reads `value_from` and `skip_existing`; the new dimension is that of `concat_new` or of an append.
+/// Parses `value_from` and `skip_existing`; the values lie along the dimension of `concat_new` or of an append.
 fn collected(what: &Value, mut import: Import, dimension: Option<&str>) -> Result<Import, Failure> {
     let wrong = |problem: &str| Failure::new("invalid-argument", problem);
     match (dimension, what["value_from"].as_str()) {
@@ -341,7 +341,7 @@ fn collected(what: &Value, mut import: Import, dimension: Option<&str>) -> Resul
     Ok(import)
 }
 
-/// What an import is called by which it goes on if it broke off.
+/// Returns the name under which an interrupted import is continued.
 fn name(what: &Value, names: &[SourceName]) -> String {
     let said = |name: &str| what[name].as_str().unwrap_or_default().to_owned();
     let mut name = format!(
@@ -358,7 +358,7 @@ fn name(what: &Value, names: &[SourceName]) -> String {
     name
 }
 
-/// Ends imports that broke off. Returns a JSON list of what they were: `about`, `branch`, `objects`.
+/// Discards interrupted imports. Returns them as a JSON list: `about`, `branch`, `objects`.
 #[pyfunction]
 pub(crate) fn end_imports(py: Python<'_>, repository: &Repository) -> PyResult<Task> {
     let repository = repository.handle()?;
@@ -372,7 +372,7 @@ pub(crate) fn end_imports(py: Python<'_>, repository: &Repository) -> PyResult<T
     })
 }
 
-/// Reads `variables` and `drop` (lists of paths) and `rename` (an object of new names by paths).
+/// Parses `variables` and `drop` (lists of paths) and `rename` (an object of new names by path).
 fn selection(what: &Value) -> Result<Selection, Failure> {
     let paths = |name: &str| {
         let texts = what[name].as_array().into_iter().flatten();
@@ -386,7 +386,7 @@ fn selection(what: &Value) -> Result<Selection, Failure> {
     for (path, name) in what["rename"].as_object().into_iter().flatten() {
         let path = convert::path(path)?;
         if path.is_root() {
-            let problem = "`rename` gives the root a name, which it has none of";
+            let problem = "`rename` names the root, which has no name";
             return Err(Failure::new("invalid-argument", problem));
         }
         selection = selection.rename(path, name.as_str().unwrap_or_default());
@@ -394,7 +394,7 @@ fn selection(what: &Value) -> Result<Selection, Failure> {
     Ok(selection)
 }
 
-/// Reads which overviews are wanted: `all`, `none` or the number of one.
+/// Parses the choice of overviews: `all`, `none` or the number of one.
 fn overviews(what: &Value) -> Result<Overviews, Failure> {
     match (what.as_str(), what.as_u64().map(u32::try_from)) {
         (Some("all"), _) => Ok(Overviews::All),
@@ -419,7 +419,7 @@ fn overlap(what: &Value) -> Result<Overlap, Failure> {
     )
 }
 
-/// Returns what is chosen of some words; the first if nothing is said.
+/// Parses a choice among some words; without a value, returns the first.
 fn one_of<'a, const N: usize>(
     what: &'a Value,
     name: &str,

@@ -1,4 +1,4 @@
-//! How chunks are cut and encoded, as Python says it.
+//! Chunk layouts, parsed from JSON.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::errors::Failure;
 
-/// Reads `chunks` (texts of lengths by the names of dimensions), `shards` (likewise, or `none`) and `codec`.
+/// Parses `chunks` (lengths by the names of dimensions), `shards` (the same, or `none`) and `codec`.
 pub(super) fn layout(what: &Value) -> Result<ChunkLayout, Failure> {
     let refused = |error: LayoutError| Failure::new("invalid-argument", error.to_string());
     let shards = match &what["shards"] {

@@ -1,4 +1,4 @@
-//! Work in a session that is cut into parts, each of which is done in a fork of its own.
+//! Work in a session that is divided into parts, each done in a fork of its own.
 
 use icefield::ingest::Materialize;
 use icefield::{Interrupt, Session as Handle};
@@ -12,7 +12,7 @@ use crate::errors::Failure;
 use crate::session::Session;
 use crate::task::{BEGINS_ANEW, Task, begin_interruptible};
 
-/// The fork that a part is done in: no other caller has it.
+/// Returns the fork in which a part is done. No other caller has it.
 fn fork_of(session: &Session) -> Result<Handle, Failure> {
     Ok(session.handle()?.fork()?)
 }
@@ -39,8 +39,8 @@ pub(crate) fn materialize_part(
     })
 }
 
-/// Gives an array its new document and takes its chunks away. `what` is as that of `rechunk`. Returns whether there is
-/// anything to do, and what `rechunk` returns.
+/// Gives an array its new document and removes its chunks. `what` is the same as for `rechunk`. Returns whether there is anything
+/// to do, and the result of `rechunk`.
 #[pyfunction]
 pub(crate) fn begin_rechunk(py: Python<'_>, session: &Session, what: &str) -> PyResult<Task> {
     let session = session.handle()?;
@@ -52,7 +52,7 @@ pub(crate) fn begin_rechunk(py: Python<'_>, session: &Session, what: &str) -> Py
     })
 }
 
-/// Makes one of so many parts of the chunks of an array whose document is new in `session`, of those that a fork made `before` has.
+/// Encodes one of so many parts of the chunks of an array. `session` has the new document, and the fork `before` the old chunks.
 /// Returns the answer of the fork, and a JSON object with `chunks`, `bytes` and `decoded_chunks`.
 #[pyfunction]
 pub(crate) fn rechunk_part(

@@ -1,4 +1,4 @@
-//! How far long work is, told to a Python function now and then.
+//! Reports of progress to a Python function.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -11,41 +11,41 @@ use pyo3::prelude::*;
 
 use crate::process;
 
-/// The least time between two calls.
+/// The shortest time between two calls.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The total is not known.
+/// Stands for an unknown total.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Calls `function(stage, done, total)` from the thread that works, at most twenty times a second and at the end of
-/// each stage. `total` is None where nobody knows it.
-pub(crate) struct Told {
+/// Calls `function(stage, done, total)` from the working thread, at most twenty times a second and at the end of each stage.
+/// `total` is None if it is unknown.
+pub(crate) struct PythonProgress {
     function: Option<Py<PyAny>>,
     done: AtomicU64,
     total: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<ProgressState>,
 }
 
-struct State {
+struct ProgressState {
     stage: &'static str,
     last: Option<Duration>,
 }
 
-impl Told {
+impl PythonProgress {
     pub(crate) fn new(function: Option<Py<PyAny>>, stage: &'static str) -> Self {
         Self {
             function,
             done: AtomicU64::new(0),
             total: AtomicU64::new(UNKNOWN),
-            state: Mutex::new(State { stage, last: None }),
+            state: Mutex::new(ProgressState { stage, last: None }),
         }
     }
 
-    /// The last call: what was done by then.
+    /// Reports the steps that are done when the work ends.
     pub(crate) fn end(&self) {
-        self.tell(true);
+        self.report(true);
     }
 
-    fn tell(&self, always: bool) {
+    fn report(&self, always: bool) {
         let Some(function) = &self.function else {
             return;
         };
@@ -64,10 +64,10 @@ impl Told {
             UNKNOWN => None,
             total => Some(total),
         };
-        // None if the interpreter is ending: then nobody is told any more.
+        // `None` if the interpreter is ending, which ends the reports.
         process::in_python(|py| {
             if let Err(error) = function.call1(py, (stage, done, total)) {
-                // Nobody waits for it, and the work is not to blame.
+                // No caller waits for this exception, and the work goes on.
                 error.write_unraisable(py, None);
             }
         });
@@ -75,11 +75,11 @@ impl Told {
 
     fn add(&self, steps: u64) {
         self.done.fetch_add(steps, Ordering::Relaxed);
-        self.tell(false);
+        self.report(false);
     }
 
     fn enter(&self, stage: &'static str, total: Option<u64>) {
-        self.tell(true);
+        self.report(true);
         {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             state.stage = stage;
@@ -87,7 +87,7 @@ impl Told {
         self.done.store(0, Ordering::Relaxed);
         self.total
             .store(total.unwrap_or(UNKNOWN), Ordering::Relaxed);
-        self.tell(true);
+        self.report(true);
     }
 
     fn expect(&self, steps: u64) {
@@ -95,12 +95,12 @@ impl Told {
             UNKNOWN => Some(steps),
             total => Some(total.saturating_add(steps)),
         };
-        // It always succeeds: `more` never says no.
+        // The update always succeeds, because `more` never returns `None`.
         let _ = (self.total).fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
     }
 }
 
-impl icefield::maintenance::Progress for Told {
+impl icefield::maintenance::Progress for PythonProgress {
     fn stage(&self, name: &'static str, steps: Option<u64>) {
         self.enter(name, steps);
     }
@@ -114,13 +114,13 @@ impl icefield::maintenance::Progress for Told {
     }
 }
 
-impl icefield::ingest::Progress for Told {
+impl icefield::ingest::Progress for PythonProgress {
     fn expected(&self, chunks: u64) {
         self.expect(chunks);
     }
 
     fn array(&self, _: &NodePath) {
-        self.tell(false);
+        self.report(false);
     }
 
     fn chunk(&self, _: u64) {

@@ -1,4 +1,4 @@
-//! Other chunks, shards and codecs of arrays that are there.
+//! Changing the chunks, shards and codecs of existing arrays.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 
 use super::layout::layout;
 use super::options;
-use super::progress::Told;
+use super::progress::PythonProgress;
 use crate::convert;
 use crate::errors::Failure;
 use crate::repository::Repository;
 use crate::session::Session;
 use crate::task::{BEGINS_ANEW, Task, begin_interruptible};
 
-/// Gives an array another layout, in one commit. `what` is a JSON object: `path`, `chunks`, `shards`, `codec`, `branch`,
-/// `message`, and `plan`, with which nothing is written. Returns a JSON object: the fields of `RechunkPlan` or
+/// Changes the layout of an array, in one commit. `what` is a JSON object: `path`, `chunks`, `shards`, `codec`, `branch`,
+/// `message`, and `plan`, which writes nothing. Returns a JSON object: the fields of `RechunkPlan` or
 /// `RechunkReport` in the module `icefield`.
 #[pyfunction]
 #[pyo3(signature = (repository, what, progress=None))]
@@ -64,7 +64,7 @@ pub(crate) fn rechunk(
     })
 }
 
-/// Gives an array another layout, as edits of a session. `what` and the result are as those of `rechunk`, without a commit.
+/// Changes the layout of an array as edits of a session. `what` and the result are those of `rechunk`, without a commit.
 #[pyfunction]
 #[pyo3(signature = (session, what, progress=None))]
 pub(crate) fn rechunk_in_session(
@@ -87,17 +87,17 @@ pub(crate) fn rechunk_in_session(
 pub(super) fn described(
     what: &Value,
     progress: Option<Py<PyAny>>,
-) -> Result<(Rechunk, Arc<Told>, Interrupt), Failure> {
+) -> Result<(Rechunk, Arc<PythonProgress>, Interrupt), Failure> {
     let path = convert::path(what["path"].as_str().unwrap_or_default())?;
     let layout = layout(what)?;
     if layout.is_kept() {
-        let problem = "nothing says what is to be changed: give `chunks`, `shards` or `codec`";
+        let problem = "no argument changes the layout: give `chunks`, `shards` or `codec`";
         return Err(Failure::new("invalid-argument", problem));
     }
-    let progress = Arc::new(Told::new(progress, "rechunking"));
+    let progress = Arc::new(PythonProgress::new(progress, "rechunking"));
     let interrupt = Interrupt::new();
     let rechunk = Rechunk::new(path, layout)
-        .progress(Arc::<Told>::clone(&progress))
+        .progress(Arc::<PythonProgress>::clone(&progress))
         .interruptible(&interrupt);
     Ok((rechunk, progress, interrupt))
 }

@@ -1,11 +1,11 @@
-//! Expiration by rules: so many of the last, hourly, daily, weekly, monthly, yearly snapshots stay.
+//! Expiration by rules that keep a number of last, hourly, daily, weekly, monthly and yearly snapshots.
 
 use icefield::Interrupt;
 use icefield::maintenance::{Expire, Policy};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
-use super::progress::Told;
+use super::progress::PythonProgress;
 use crate::convert;
 use crate::errors::Failure;
 use crate::repository::Repository;
@@ -27,8 +27,8 @@ pub(crate) fn expire_by_policy(
     let said: Value = serde_json::from_str(policy)
         .map_err(|error| Failure::new("invalid-argument", error.to_string()))?;
     let wrong = |name: &str| {
-        // A rule that is left out would release more.
-        let problem = format!("the rule {name} is {}, which it cannot be", said[name]);
+        // Ignoring the rule would release more snapshots.
+        let problem = format!("the rule {name} cannot be {}", said[name]);
         Failure::new("invalid-argument", problem)
     };
     let count = |name: &str| match &said[name] {
@@ -65,7 +65,7 @@ pub(crate) fn expire_by_policy(
         expire = expire.branches(names.collect::<Result<Vec<_>, Failure>>()?);
     }
     let is_dry = is("dry_run");
-    let progress = Told::new(progress, "planning");
+    let progress = PythonProgress::new(progress, "planning");
     begin_interruptible(py, interrupt, GOES_ON, async move {
         let (plan, stuck) = match is_dry {
             true => (expire.plan(&repository, &progress).await?, Vec::new()),

@@ -1,4 +1,4 @@
-//! Imports in shares, for workers anywhere: surveys of sources, the plan made of them, and shares done in forks.
+//! Distributed imports: surveys of sources, a plan from the surveys, and shares that workers do in forks.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use pyo3::pybacked::PyBackedBytes;
 
 use super::import::{containers, described, importer, locations, opened, reported};
 use super::options;
-use super::progress::Told;
+use super::progress::PythonProgress;
 use crate::session::Session;
 use crate::task::{BEGINS_ANEW, Task, begin_interruptible};
 
-/// What a plan needs of a share: the sources that it reads, by their numbers, and its bytes.
+/// A share of a plan: the numbers of the sources that it reads, and its bytes.
 type Divided = (Vec<usize>, Vec<u8>);
 
-/// Returns the sources that names stand for: patterns are expanded, all else stays as it is.
+/// Expands patterns in the names of sources. Other names stay.
 #[pyfunction]
 pub(crate) fn expand_sources(py: Python<'_>, names: Vec<String>) -> PyResult<Task> {
     let interrupt = Interrupt::new();
@@ -36,8 +36,7 @@ pub(crate) fn expand_sources(py: Python<'_>, names: Vec<String>) -> PyResult<Tas
     })
 }
 
-/// Reads what the plan of an import needs of some of its sources, as a worker may do with a fork. `what` is as that of
-/// `import_files`.
+/// Surveys some sources of an import for its plan, which a worker may do with a fork. `what` is the same as for `import_files`.
 #[pyfunction]
 pub(crate) fn survey_sources(
     py: Python<'_>,
@@ -51,14 +50,14 @@ pub(crate) fn survey_sources(
     let interrupt = Interrupt::new();
     begin_interruptible(py, interrupt.clone(), BEGINS_ANEW, async move {
         let (sources, _) = opened(&sources, access, &what, &interrupt).await?;
-        let import = described(&what, sources, &untold())?.interruptible(&interrupt);
+        let import = described(&what, sources, &no_progress())?.interruptible(&interrupt);
         let survey = import.survey().await.map_err(icefield::Error::from)?;
         let sent = survey.to_bytes().map_err(icefield::Error::from)?;
         Ok(sent.to_vec())
     })
 }
 
-/// Plans an import of surveys, stages its documents in a session, adds the containers that it needs to the repository, and
+/// Plans an import from surveys, stages its documents in a session, adds the containers that it needs to the repository, and
 /// divides it into at most `count` shares. Returns the one to do before the others, if there is one, the others, and the fields
 /// of `ImportReport` as far as they are known, as a JSON object.
 #[pyfunction]
@@ -78,7 +77,7 @@ pub(crate) fn divide_import(
             let survey = Survey::from_bytes(&survey).map_err(icefield::Error::from)?;
             sources.extend(survey.sources());
         }
-        let import = described(&what, sources, &untold())?.interruptible(&interrupt);
+        let import = described(&what, sources, &no_progress())?.interruptible(&interrupt);
         let shares = match import.shares(&session, count).await {
             Err(ImportError::NothingToDo { skipped, .. }) => {
                 let mut report = ImportReport::default();
@@ -130,7 +129,7 @@ pub(crate) fn run_share(
         let (_, granted) = opened(&beside, granted, &what, &interrupt).await?;
         let importer = importer(&repository, granted).await?;
         let fork = importer.open_fork(&session.to_bytes().await?).await?;
-        let import = described(&what, sources, &untold())?.interruptible(&interrupt);
+        let import = described(&what, sources, &no_progress())?.interruptible(&interrupt);
         let report = import.run_share(&share, &fork).await;
         let report = report.map_err(icefield::Error::from)?;
         let answer = fork.to_answer().await?;
@@ -139,6 +138,6 @@ pub(crate) fn run_share(
 }
 
 /// A worker reports no progress.
-fn untold() -> Arc<Told> {
-    Arc::new(Told::new(None, "copying"))
+fn no_progress() -> Arc<PythonProgress> {
+    Arc::new(PythonProgress::new(None, "copying"))
 }

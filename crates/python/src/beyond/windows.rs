@@ -10,17 +10,17 @@ use crate::repository::Repository;
 use crate::session::Session;
 use crate::task::{Task, begin_lasting};
 
-/// `(origin, first, end)`, absolute indices.
+/// `(origin, first, end)`, in absolute indices.
 type WindowRow = (i64, i64, i64);
 
 fn row(window: &Window) -> WindowRow {
     (window.origin(), window.first(), window.end())
 }
 
-/// Moves a window and commits it, again as long as others are faster. `change` is a JSON object: `append`, `prepend`,
+/// Moves a window and commits, and retries while concurrent commits come first. `change` is a JSON object: `append`, `prepend`,
 /// `trim_start`, `trim_end` (elements), `roll` (elements, may be negative), `keep` (`"56"` or `"7 days"`), `labels`,
 /// `group`, `message`, `key`, `tries`, `mask`, `drop_coverage`, `absolute`. Returns the snapshot, and the window if
-/// it was not there already.
+/// the history did not have the key already.
 #[pyfunction]
 pub(crate) fn change_window(
     py: Python<'_>,
@@ -64,7 +64,7 @@ pub(crate) fn change_window(
     })
 }
 
-/// What a dimension shows in a session.
+/// Returns the window of a dimension in a session.
 #[pyfunction]
 pub(crate) fn window(session: &Session, group: &str, dimension: &str) -> PyResult<WindowRow> {
     let (session, group) = (session.handle()?, convert::path(group)?);
@@ -78,7 +78,10 @@ fn of_rolling(error: icefield::rolling::RollingError) -> Failure {
 
 fn read(said: &Value) -> Result<Change, Failure> {
     let wrong = |name: &str| {
-        let problem = format!("{name} is {}, which is no number of elements", said[name]);
+        let problem = format!(
+            "{name} is {}, which is not a number of elements",
+            said[name]
+        );
         Failure::new("invalid-argument", problem)
     };
     let count = |name: &str| match &said[name] {

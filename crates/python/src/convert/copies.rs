@@ -1,7 +1,7 @@
-//! Copies of long values, in memory that is used again.
+//! Copies of long values, in memory that is reused.
 //!
-//! Memory that is new from the operating system costs more to touch for the first time than to copy into, so what was
-//! written is kept for the next value, up to a limit and until what was written is committed, flushed or sent.
+//! The first access to fresh memory of the operating system costs more than a copy into it. Buffers are therefore kept for the
+//! next values, up to a limit, until the session is committed, flushed or sent.
 
 use std::mem;
 use std::sync::Mutex;
@@ -10,18 +10,18 @@ use bytes::Bytes;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 
-/// Shorter values are not worth it: they come from memory that the process has already.
+/// The shortest value, in bytes, whose memory is reused. Shorter ones come from memory that the process has already.
 const LONG: usize = 128 << 10;
 
-/// Most bytes that are kept unused.
+/// The largest number of unused bytes that are kept.
 const KEPT: usize = 64 << 20;
 
-/// What nobody uses. Never waited for, so that a process that was forked from one that held it goes without.
+/// The unused buffers. No thread blocks on the lock: in a process forked while the lock was held, it stays locked.
 static FREE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
-/// A value in memory that goes back to the others.
+/// A value in a buffer that is returned for reuse.
 struct Copied {
-    /// All of it was written to before: only its beginning is the value.
+    /// The buffer, initialized by earlier values; only its beginning is this value.
     memory: Vec<u8>,
     length: usize,
 }
@@ -43,7 +43,7 @@ impl Drop for Copied {
     }
 }
 
-/// Copies what a buffer holds, in C order.
+/// Copies the contents of a buffer, in C order.
 pub(super) fn copy(py: Python<'_>, buffer: &PyBuffer<u8>) -> PyResult<Bytes> {
     let length = buffer.len_bytes();
     if length < LONG {
@@ -57,7 +57,7 @@ pub(super) fn copy(py: Python<'_>, buffer: &PyBuffer<u8>) -> PyResult<Bytes> {
     Ok(Bytes::from_owner(copied))
 }
 
-/// Takes memory for so many bytes, if there is some that is not much too large.
+/// Takes an unused buffer for so many bytes, if there is one that is not much too large.
 fn free(length: usize) -> Option<Vec<u8>> {
     let mut free = FREE.try_lock().ok()?;
     let fits = |memory: &Vec<u8>| (length..=length + length / 8).contains(&memory.len());
@@ -65,7 +65,7 @@ fn free(length: usize) -> Option<Vec<u8>> {
     Some(free.swap_remove(at))
 }
 
-/// Gives the memory that nobody uses back to the operating system.
+/// Returns unused memory to the operating system.
 pub(crate) fn release() {
     if let Ok(mut free) = FREE.try_lock() {
         drop(mem::take(&mut *free));

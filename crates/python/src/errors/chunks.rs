@@ -1,4 +1,4 @@
-//! Chunks that lie in foreign objects.
+//! Errors of virtual chunks.
 
 use icefield::{ErrorKind, VirtualChunkError, VirtualRefsError};
 
@@ -14,7 +14,7 @@ impl Coded for VirtualChunkError {
             Self::NotGranted { .. } | Self::NoGrant => "unauthorized-virtual-chunk-container",
             Self::Open { source, .. } => match (source.downcast_ref(), source.downcast_ref()) {
                 (Some(failure), _) => Failure::kind(failure),
-                // The grant, or what it does not let the repository say.
+                // The grant is missing, or does not allow a setting of the repository.
                 (_, Some(error)) if icefield::Error::kind(error) == ErrorKind::Invalid => {
                     "storage-config"
                 }

@@ -1,4 +1,4 @@
-//! The one error of all layers: the error of the layer inside it tells the code, if it is known.
+//! The facade's error: the error of the layer inside it determines the code, if its type is known.
 
 use icefield::format::{FormatError, IdError, PathError};
 use icefield::maintenance::{CollectError, ExpireError};

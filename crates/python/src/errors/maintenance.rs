@@ -1,4 +1,4 @@
-//! Expiration, collection and accounts.
+//! Errors of expiration, collection, usage and copies.
 
 use icefield::maintenance::{CollectError, CopyError, ExpireError, UsageError};
 use icefield::{ErrorKind, Interrupted};
@@ -6,7 +6,7 @@ use icefield::{ErrorKind, Interrupted};
 use super::{Coded, failures_from};
 use crate::errors::Failure;
 
-/// The code for work that was ended early, as somebody wished.
+/// The code of interrupted work.
 pub(super) const INTERRUPTED: &str = "interrupted";
 
 failures_from!(ExpireError, CollectError, Interrupted);
@@ -75,7 +75,7 @@ impl From<CopyError> for Failure {
     }
 }
 
-/// The code for what only a kind is known of.
+/// Returns the code of an error of which only the kind is known.
 pub(super) fn code_of_kind(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Conflict => "commit-conflict",

@@ -1,4 +1,4 @@
-//! What is no error in Rust and one in Python: somebody else was faster, or nobody knows.
+//! Outcomes that are values in Rust and exceptions in Python: a concurrent writer was first, or the outcome is unknown.
 
 use icefield::{
     CommitOutcome, Conflict, EditOutcome, MergeOutcome, RebaseOutcome, Refusal, SnapshotId,
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Failure, chain};
 
 impl Failure {
-    /// A commit that did not land, or of which nobody knows.
+    /// Returns the failure of a commit that did not land, or whose outcome is unknown.
     pub(crate) fn of_commit(outcome: CommitOutcome) -> Self {
         match outcome {
             CommitOutcome::Committed(id) => Self::new(
@@ -54,7 +54,7 @@ impl Failure {
         )
     }
 
-    /// A rebase that did not end at the tip of the branch.
+    /// Returns the failure of a rebase that did not end at the tip of the branch.
     pub(crate) fn of_rebase(outcome: RebaseOutcome) -> Self {
         match outcome {
             RebaseOutcome::Conflicts {
@@ -74,14 +74,14 @@ impl Failure {
         }
     }
 
-    /// Edits that collide with a commit.
+    /// Returns the failure of edits that conflict with a commit.
     pub(crate) fn of_conflicts(snapshot: SnapshotId, conflicts: &[Conflict]) -> Self {
         Self::new(
             "rebase-failed",
             format!(
                 "the edits of the session collide with commit {snapshot} in {} (the first: {}): nothing was changed; \
                  give a solver that settles them, or write again in a new session",
-                places(conflicts.len()),
+                place_count(conflicts.len()),
                 first(conflicts)
             ),
         )
@@ -89,7 +89,7 @@ impl Failure {
         .with("conflicts", documents(conflicts))
     }
 
-    /// Forks that collide.
+    /// Returns the failure of forks that conflict.
     pub(crate) fn of_merge(outcome: MergeOutcome) -> Self {
         let conflicts = match outcome {
             MergeOutcome::Conflicts(conflicts) => conflicts,
@@ -100,14 +100,14 @@ impl Failure {
             format!(
                 "the forks collide with each other or with the session in {} (the first: {}): the session is as \
                  before; let each fork write chunks of its own",
-                places(conflicts.len()),
+                place_count(conflicts.len()),
                 first(&conflicts)
             ),
         )
         .with("conflicts", documents(&conflicts))
     }
 
-    /// An edit of a ref that did not land, or of which nobody knows.
+    /// Returns the failure of an edit of a ref that did not land, or whose outcome is unknown.
     pub(crate) fn of_edit(outcome: EditOutcome, name: &str) -> Self {
         let refusal = match outcome {
             EditOutcome::Refused(refusal) => refusal,
@@ -131,7 +131,7 @@ impl Failure {
             Refusal::BranchMoved { found } => Self::new(
                 "branch-update-conflict",
                 format!(
-                    "{name} was moved by somebody else and points to {found} now: nothing was changed; look at what \
+                    "another client moved {name}, which points to {found} now: nothing was changed; look at what \
                      is new, then decide again"
                 ),
             )
@@ -172,7 +172,7 @@ fn text_of(snapshot: Option<SnapshotId>) -> Value {
     snapshot.map_or(Value::Null, |id| id.to_string().into())
 }
 
-fn places(count: usize) -> String {
+fn place_count(count: usize) -> String {
     match count {
         1 => "one place".to_owned(),
         count => format!("{count} places"),
@@ -185,7 +185,7 @@ fn first(conflicts: &[Conflict]) -> String {
         .map_or_else(|| "none".to_owned(), ToString::to_string)
 }
 
-/// The conflicts as Python knows them: `type` counts the kinds of the reference implementation from one.
+/// Returns the conflicts for Python. `type` is the number of the kind in the reference implementation, from one.
 pub(crate) fn documents(conflicts: &[Conflict]) -> Value {
     conflicts
         .iter()
@@ -205,7 +205,8 @@ pub(crate) fn documents(conflicts: &[Conflict]) -> Value {
         .collect()
 }
 
-/// Two kinds are ours alone, since the reference implementation does not notice: they go by those nearest to them.
+/// Returns the number of a kind of conflict. The reference implementation does not detect two of the kinds, which have the number
+/// of the most similar one.
 fn number(conflict: &Conflict) -> u8 {
     match conflict {
         Conflict::NewNodeConflictsWithExistingNode { .. } => 1,

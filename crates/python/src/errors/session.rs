@@ -1,4 +1,4 @@
-//! Repositories, sessions and what ends them.
+//! Errors of repositories, sessions, commits and rebases.
 
 use icefield::format::RepoEditError;
 use icefield::{
@@ -91,7 +91,7 @@ impl Coded for RepositoryError {
     fn code(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "repository-not-found",
-            // The reference implementation says the same of both.
+            // The reference implementation has one code for both.
             Self::AlreadyExists { .. } | Self::NotEmpty { .. } => "parent-directory-not-clean",
             Self::NewerSpecVersion { .. } | Self::NeedsSpecVersion2 { .. } => {
                 "unsupported-spec-version"
@@ -127,7 +127,7 @@ impl Coded for SessionError {
         match self {
             Self::ReadOnly => "read-only-session",
             Self::NoBranch => "commit-not-allowed",
-            // A session that was committed is at its end as one that only reads.
+            // A committed session is read-only.
             Self::Committed(_) => "read-only-session",
             Self::CommitInProgress => "not-allowed",
             Self::Unresolved(_) | Self::Untraceable { .. } => "outcome-unknown",
@@ -189,7 +189,7 @@ impl Coded for CommitError {
             Self::NothingToCommit => "no-changes-to-commit",
             Self::Upgraded => "unsupported-spec-version",
             Self::Interrupted(interrupted) => interrupted.code(),
-            // What the reference implementation says of a commit by a session that only reads.
+            // The code of the reference implementation for a commit of a read-only session.
             Self::Session(SessionError::ReadOnly | SessionError::Committed(_)) => {
                 "commit-not-allowed"
             }
@@ -276,7 +276,7 @@ impl Coded for ZarrStoreError {
             Self::InvalidPrefix { .. } => "bad-key-prefix",
             Self::V2Metadata { .. } => "unimplemented",
             Self::RangeOutOfValue { .. } => "invalid-byte-range",
-            // Through its store, a session that only reads is a store that only reads.
+            // The store of a read-only session is read-only.
             Self::Session(SessionError::ReadOnly | SessionError::Committed(_)) => "read-only-store",
             Self::Session(error) => error.code(),
             Self::Blocking(_) => "concurrency",

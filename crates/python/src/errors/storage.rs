@@ -1,4 +1,4 @@
-//! Stores, and the files that lie in them.
+//! Errors of stores, and of the files in them.
 
 use icefield::format::{FormatError, IdError, PathError};
 use icefield::storage::{KeyError, StorageError};

@@ -1,4 +1,4 @@
-//! `repo`, the one mutable object of spec version 2.
+//! The object `repo`, the one mutable object of spec version 2, as JSON.
 
 use icefield::format::{
     Availability, DecodeLimits, FormatFile, RepoInfo, SnapshotInfo, SpecVersion, Update,
@@ -8,7 +8,7 @@ use icefield::storage::{Key, StorageError, StorageExt};
 use icefield::{RefsError, Repository};
 use serde_json::{Map, Value, json};
 
-use super::{header, time};
+use super::header::{header, time};
 use crate::errors::Failure;
 
 pub(crate) async fn inspect_repo_info(repository: &Repository) -> Result<String, Failure> {

@@ -1,36 +1,35 @@
-//! Calls of Python by threads of ours, and the end of the interpreter.
+//! The calls of Python that native threads make.
 //!
-//! A thread that asks for the GIL while the interpreter ends is ended by it, in the middle of what it does; where that
-//! is a call from Rust, the whole process is aborted. So before the interpreter ends, it waits until no thread of ours is
-//! in Python, and none goes there any more.
+//! The interpreter terminates a thread that asks for the GIL while it ends. If that thread is inside a call from Rust, the
+//! whole process aborts. The interpreter therefore waits, before it ends, until no native thread is in Python, and no
+//! native thread enters Python after that.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::{intern, wrap_pyfunction};
 
-use super::{Generation, LONGEST};
+use super::lasting::LONGEST_WAIT;
 
 /// The calls of one process.
-pub(super) struct Calls {
-    state: Mutex<State>,
+pub(crate) struct PythonCalls {
+    state: Mutex<CallState>,
     left: Condvar,
 }
 
-struct State {
+struct CallState {
     /// Threads that are in Python now.
     inside: usize,
-    /// Nobody goes there any more.
+    /// Whether threads may no longer enter.
     is_closed: bool,
 }
 
-/// A thread is in Python until this is dropped.
-struct Inside(&'static Calls);
+/// A thread counts as inside Python until this is dropped.
+struct InsidePython(&'static PythonCalls);
 
-impl Calls {
+impl PythonCalls {
     pub(super) const fn new() -> Self {
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(CallState {
                 inside: 0,
                 is_closed: false,
             }),
@@ -38,58 +37,43 @@ impl Calls {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    /// Calls Python from a native thread; `None` if the interpreter is ending.
+    pub(crate) fn in_python<T>(&'static self, call: impl FnOnce(Python<'_>) -> T) -> Option<T> {
+        let _inside = self.enter()?;
+        Python::try_attach(call)
+    }
+
+    /// Returns whether native threads no longer enter Python.
+    pub(super) fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+
+    /// Lets no thread enter any more, and waits until all threads have left, for at most [`LONGEST_WAIT`]. The caller must
+    /// not hold the GIL, which those threads need.
+    pub(super) fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        let left = (self.left).wait_timeout_while(state, LONGEST_WAIT, |state| state.inside > 0);
+        drop(left);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, CallState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter(&'static self) -> Option<Inside> {
+    fn enter(&'static self) -> Option<InsidePython> {
         let mut state = self.lock();
         if state.is_closed {
             return None;
         }
         state.inside += 1;
-        Some(Inside(self))
-    }
-
-    /// Lets nobody in any more, and waits until all have left, but not for ever. Without the GIL, which they need.
-    fn close(&self) {
-        let mut state = self.lock();
-        state.is_closed = true;
-        let left = (self.left).wait_timeout_while(state, LONGEST, |state| state.inside > 0);
-        drop(left);
+        Some(InsidePython(self))
     }
 }
 
-impl Drop for Inside {
+impl Drop for InsidePython {
     fn drop(&mut self) {
         self.0.lock().inside -= 1;
         self.0.left.notify_all();
     }
-}
-
-/// Calls Python from a thread of ours; `None` if the interpreter is ending. Threads of Python, which come back to it from
-/// native code, need not ask.
-pub(crate) fn in_python<T>(call: impl FnOnce(Python<'_>) -> T) -> Option<T> {
-    let _inside = Generation::current().calls.enter()?;
-    Python::try_attach(call)
-}
-
-/// Returns whether event loops are not told of anything any more.
-pub(crate) fn is_ending() -> bool {
-    Generation::current().calls.lock().is_closed
-}
-
-/// Lets the interpreter wait for calls before it ends: as one of the last things it does, for who comes first is called
-/// last.
-pub(crate) fn hook(py: Python<'_>) -> PyResult<()> {
-    let wait = wrap_pyfunction!(end_of_calls, py)?;
-    py.import(intern!(py, "atexit"))?
-        .call_method1(intern!(py, "register"), (wait,))?;
-    Ok(())
-}
-
-#[pyfunction]
-fn end_of_calls(py: Python<'_>) {
-    let calls = &Generation::current().calls;
-    py.detach(|| calls.close());
 }

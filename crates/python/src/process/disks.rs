@@ -1,19 +1,19 @@
-//! Threads that wait for disks in place of those who ask.
+//! Threads that wait for disks on behalf of callers.
 //!
-//! The runtime has such threads, too, but two of its threads pass a value on before one of them waits. What is at most
-//! one call of the operating system long is worth less than that.
+//! The runtime has such threads, too, but passes work through two other threads before one of them waits. That costs more than
+//! work of at most one system call.
 
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// Threads that may wait at once. A disk behind a network wants more of them than there are processors.
+/// The largest number of threads. A network disk needs more of them than there are processors.
 const THREADS: usize = 64;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The threads of one process. They start when there is work for them, and stay.
+/// The disk threads of one process. They start when work needs them, and stay.
 #[derive(Default)]
 pub(crate) struct Disks {
     queue: Mutex<Queue>,
@@ -23,13 +23,13 @@ pub(crate) struct Disks {
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Job>,
-    /// Those that run, and those that are about to start.
+    /// Running threads, and threads that are about to start.
     threads: usize,
     idle: usize,
 }
 
 impl Disks {
-    /// Does a job soon. It must not panic. Without any thread it is done at once.
+    /// Queues a job, which must not panic. If no thread can start, runs it at once.
     pub(crate) fn run(self: &Arc<Self>, job: impl FnOnce() + Send + 'static) {
         let mut queue = self.lock();
         queue.jobs.push_back(Box::new(job));
@@ -52,7 +52,7 @@ impl Disks {
         if started.is_err() {
             let mut queue = self.lock();
             queue.threads -= 1;
-            // As long as there is another thread, that one will come to it; one that was about to start comes here, too.
+            // Another thread takes the job if there is one. A thread that was about to start and failed also comes here.
             let jobs = match queue.threads {
                 0 => mem::take(&mut queue.jobs),
                 _ => VecDeque::new(),

@@ -1,4 +1,4 @@
-//! Logs, on the standard error stream.
+//! Log events, on standard error.
 
 use std::sync::OnceLock;
 
@@ -10,21 +10,21 @@ use tracing_subscriber::{EnvFilter, Registry, fmt};
 
 use crate::errors::Failure;
 
-/// The second is what programs for the reference implementation set.
+/// The variables with the filter. Programs for the reference implementation set the second.
 const VARIABLES: [&str; 2] = ["ICEFIELD_LOG", "ICECHUNK_LOG"];
 
-/// What is said if nobody says what.
+/// The default filter.
 const DEFAULT: &str = "warn";
 
 static FILTER: OnceLock<Option<Handle<EnvFilter, Registry>>> = OnceLock::new();
 
-/// Begins to log, by what the environment says; again is of no effect.
+/// Starts to log with the filter of the environment. Later calls have no effect.
 #[pyfunction]
 pub(crate) fn initialize_logs() {
     begin();
 }
 
-/// Says anew what is logged; `None` goes back to what the environment says.
+/// Replaces the filter; `None` restores the filter of the environment.
 #[pyfunction]
 #[pyo3(signature = (directive))]
 pub(crate) fn set_logs_filter(directive: Option<&str>) -> PyResult<()> {
@@ -32,7 +32,7 @@ pub(crate) fn set_logs_filter(directive: Option<&str>) -> PyResult<()> {
         None => from_environment(),
         Some(directive) => EnvFilter::try_new(directive).map_err(|error| {
             Failure::of("invalid-setting", &error)
-                .prefixed(&format!("{directive:?} does not say what to log"))
+                .prefixed(&format!("{directive:?} is not a filter of log events"))
         })?,
     };
     let changed = begin().map_or(Ok(()), |handle| handle.reload(filter));
@@ -44,7 +44,7 @@ fn begin() -> Option<&'static Handle<EnvFilter, Registry>> {
         let (filter, handle) = reload::Layer::new(from_environment());
         let lines = fmt::layer().with_writer(std::io::stderr);
         let begun = tracing_subscriber::registry().with(filter).with(lines);
-        // Fails if this process has a subscriber already, which then is the one to say what is logged.
+        // Fails if this process has a subscriber already, whose filter then applies.
         begun.try_init().ok().map(|()| handle)
     });
     begun.as_ref()

@@ -1,4 +1,4 @@
-//! From descriptions to stores.
+//! Connecting the stores of descriptions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,19 +15,19 @@ use super::description::{
     Azure, AzureForm, AzureIdentity, Description, Gcs, GcsIdentity, Http, Locks, Preset, S3,
     S3Identity, Settings, shown,
 };
-use super::functions::{self, Function};
+use super::functions::{self, CredentialFunction};
 use crate::errors::Failure;
 
-/// The server of Tigris, where nobody names one.
+/// The default endpoint of Tigris.
 const TIGRIS: &str = "https://t3.storage.dev";
-/// Bytes of the smallest part that a store takes, but for the last.
+/// The smallest part of a multipart upload in bytes, except the last.
 const LEAST_PART: u64 = 5 << 20;
-/// Longer than anybody waits.
+/// The timeout that stands for no limit.
 const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 pub(super) async fn connect(
     description: &Description,
-    function: Option<&Function>,
+    function: Option<&CredentialFunction>,
 ) -> Result<Arc<dyn Storage>, Failure> {
     match description {
         Description::Memory {} => Ok(Arc::new(MemoryStorage::new())),
@@ -49,10 +49,10 @@ pub(super) async fn connect(
     }
 }
 
-/// `surroundings`: the environment may say where the bucket is.
+/// With `surroundings`, the environment may name the endpoint and the region of the bucket.
 pub(crate) async fn s3(
     it: &S3,
-    function: Option<&Function>,
+    function: Option<&CredentialFunction>,
     surroundings: bool,
 ) -> Result<Arc<dyn Storage>, Failure> {
     check_endpoint(it.endpoint.as_deref(), it.allow_http)?;
@@ -63,7 +63,7 @@ pub(crate) async fn s3(
             seconds => Duration::from_secs(seconds),
         };
     }
-    // A setting is more than an option.
+    // A setting of the configuration takes precedence over an option.
     if let Some(millis) = it.settings.read_timeout_ms {
         settings.stall_timeout = Duration::from_millis(millis);
     }
@@ -137,7 +137,7 @@ pub(crate) async fn s3(
     builder = match &it.credentials {
         S3Identity::Anonymous => builder.anonymous(),
         S3Identity::Static(key) => builder.credentials(functions::s3_key(key.clone())),
-        S3Identity::Function => builder.credential_source(Arc::new(asked(function)?)),
+        S3Identity::Function => builder.credential_source(Arc::new(required_function(function)?)),
         S3Identity::Environment => match environment.credentials {
             Some(credentials) => builder.credentials(credentials),
             None => {
@@ -167,7 +167,7 @@ pub(crate) async fn s3(
 
 pub(crate) async fn gcs(
     it: &Gcs,
-    function: Option<&Function>,
+    function: Option<&CredentialFunction>,
 ) -> Result<Arc<dyn Storage>, Failure> {
     check_endpoint(it.endpoint.as_deref(), it.allow_http)?;
     let mut builder = GcsBuilder::new(&it.bucket)
@@ -204,12 +204,12 @@ pub(crate) async fn gcs(
         GcsIdentity::Static(token) => {
             builder.token_source(Arc::new(FixedToken(functions::gcs_token(token.clone()))))
         }
-        GcsIdentity::Function => builder.token_source(Arc::new(asked(function)?)),
+        GcsIdentity::Function => builder.token_source(Arc::new(required_function(function)?)),
     };
     Ok(Arc::new(builder.open().await?))
 }
 
-/// A token that may expire, and is not renewed.
+/// A token that may expire and is never renewed.
 #[derive(Debug)]
 struct FixedToken(icefield_storage_gcs::Token);
 
@@ -220,7 +220,10 @@ impl icefield_storage_gcs::TokenSource for FixedToken {
     }
 }
 
-pub(crate) fn azure(it: &Azure, function: Option<&Function>) -> Result<Arc<dyn Storage>, Failure> {
+pub(crate) fn azure(
+    it: &Azure,
+    function: Option<&CredentialFunction>,
+) -> Result<Arc<dyn Storage>, Failure> {
     check_endpoint(it.endpoint.as_deref(), it.allow_http)?;
     let mut builder = AzureBuilder::new(&it.account, &it.container)
         .prefix(prefix(&it.prefix)?)
@@ -247,7 +250,9 @@ pub(crate) fn azure(it: &Azure, function: Option<&Function>) -> Result<Arc<dyn S
             AzureForm::SasToken => builder.sas_token(&key.secret),
             AzureForm::BearerToken => builder.bearer_token(&key.secret),
         },
-        AzureIdentity::Function => builder.credentials(functions::azure_provider(asked(function)?)),
+        AzureIdentity::Function => {
+            builder.credentials(functions::azure_provider(required_function(function)?))
+        }
     };
     Ok(Arc::new(builder.open()?))
 }
@@ -263,7 +268,7 @@ pub(crate) fn http(it: &Http) -> Result<Arc<dyn Storage>, Failure> {
     Ok(Arc::new(builder.open()?))
 }
 
-fn asked(function: Option<&Function>) -> Result<Function, Failure> {
+fn required_function(function: Option<&CredentialFunction>) -> Result<CredentialFunction, Failure> {
     function.cloned().ok_or_else(|| {
         Failure::new(
             "invalid-credentials",
@@ -273,14 +278,14 @@ fn asked(function: Option<&Function>) -> Result<Function, Failure> {
 }
 
 /// # Errors
-/// An endpoint without TLS where nobody has allowed that.
+/// If the endpoint has no TLS and `allow_http` is not set.
 fn check_endpoint(endpoint: Option<&str>, allow_http: bool) -> Result<(), Failure> {
     match endpoint {
         Some(url) if !allow_http && url.to_ascii_lowercase().starts_with("http://") => {
             Err(Failure::new(
                 "storage-config",
                 format!(
-                    "the endpoint {} has no TLS: make it https://, or pass allow_http=True if whoever reads along may \
+                    "the endpoint {} has no TLS: make it https://, or pass allow_http=True if others on the network may \
                      see everything",
                     shown(url)
                 ),

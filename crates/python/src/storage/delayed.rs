@@ -1,4 +1,4 @@
-//! A store that is further away than it is: for trying out what a distance costs.
+//! A store with added latency, to measure the effect of distance.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use icefield::storage::{
     SystemClock,
 };
 
-/// Another store, with a pause before each read and each write.
+/// A store with a delay before each read and each write.
 #[derive(Debug)]
 pub(super) struct Delayed {
     pub(super) inner: Arc<dyn Storage>,
     pub(super) delays: Arc<Delays>,
 }
 
-/// Milliseconds before each read and each write.
+/// The delays in milliseconds before each read and each write.
 #[derive(Debug)]
 pub(super) struct Delays {
     read: AtomicU64,
@@ -53,7 +53,7 @@ impl Delays {
 
 impl fmt::Display for Delayed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, further away", self.inner)
+        write!(f, "{}, with added latency", self.inner)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Descriptions of stores, as the package writes them: every field is known, or the description is refused.
+//! Descriptions of stores, which the Python code writes. A description with an unknown field is refused.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::errors::Failure;
 
-/// Where a store is and who asks it.
+/// The location of a store, and the identity of requests to it.
 #[derive(Clone, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Description {
@@ -28,7 +28,7 @@ pub(super) enum Description {
     },
 }
 
-/// Whether locks of a file system are believed to reach other machines.
+/// Whether the locks of a file system count as effective on other machines.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Locks {
@@ -52,7 +52,7 @@ pub(crate) struct S3 {
     #[serde(default)]
     pub(crate) requester_pays: bool,
     pub(crate) checksum: Option<String>,
-    /// Seconds; 0 for no limit.
+    /// In seconds; 0 for no limit.
     pub(crate) stall_timeout: Option<u64>,
     #[serde(default)]
     pub(crate) read_headers: BTreeMap<String, String>,
@@ -81,14 +81,14 @@ pub(crate) enum S3Identity {
     Function,
 }
 
-/// What the function of a user returns, too.
+/// A key, which a credential function returns in the same form.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct S3Key {
     pub(crate) access_key_id: String,
     pub(crate) secret_access_key: String,
     pub(crate) session_token: Option<String>,
-    /// Microseconds since 1970.
+    /// In microseconds since 1970.
     pub(crate) expires_after: Option<u64>,
 }
 
@@ -112,11 +112,11 @@ pub(crate) struct Gcs {
 pub(crate) enum GcsIdentity {
     Anonymous,
     Environment,
-    /// A file of credentials.
+    /// The path of a file with credentials.
     File {
         path: PathBuf,
     },
-    /// The text of one.
+    /// The text of such a file.
     Key {
         json: String,
     },
@@ -128,7 +128,7 @@ pub(crate) enum GcsIdentity {
 #[serde(deny_unknown_fields)]
 pub(crate) struct GcsToken {
     pub(crate) bearer: String,
-    /// Microseconds since 1970.
+    /// In microseconds since 1970.
     pub(crate) expires_after: Option<u64>,
 }
 
@@ -166,7 +166,7 @@ pub(crate) enum AzureIdentity {
 pub(crate) struct AzureKey {
     pub(crate) form: AzureForm,
     pub(crate) secret: String,
-    /// Microseconds since 1970.
+    /// In microseconds since 1970.
     pub(crate) expires_after: Option<u64>,
 }
 
@@ -188,7 +188,7 @@ pub(crate) struct Http {
     pub(crate) settings: Settings,
 }
 
-/// How a store behind a network is used; what is left out is as the backend has it.
+/// Settings of a network store. The backend's default applies to absent ones.
 #[derive(Clone, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Settings {
@@ -207,7 +207,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// The settings of the section `storage` of a configuration. What is not of its type there is as if it were unset.
+    /// Returns the settings in the section `storage` of a configuration. A value of the wrong type counts as unset.
     pub(super) fn of_configuration(storage: &Value) -> Self {
         let part = |name: &str| storage.get(name).unwrap_or(&Value::Null);
         let number = |section: &str, name: &str| part(section).get(name).and_then(Value::as_u64);
@@ -233,7 +233,7 @@ impl Settings {
         }
     }
 
-    /// These settings, and the others where these are unset.
+    /// Returns these settings, completed with the others.
     fn over(&self, others: &Self) -> Self {
         Self {
             max_tries: self.max_tries.or(others.max_tries),
@@ -267,7 +267,7 @@ impl Settings {
 }
 
 impl Description {
-    /// The description with settings where it has none; `None` if that changes nothing.
+    /// Returns the description completed with settings; `None` if that changes nothing.
     pub(super) fn with_settings(&self, settings: &Settings) -> Option<Self> {
         let mut changed = self.clone();
         let own = match &mut changed {
@@ -286,7 +286,7 @@ impl Description {
     }
 
     /// # Errors
-    /// What is no description. The text may hold secrets: the error does not quote it.
+    /// If the text is not a description. The error does not quote the text, which may hold secrets.
     pub(super) fn parse(text: &str) -> Result<Self, Failure> {
         parse(text, "the description of a storage")
     }
@@ -300,7 +300,7 @@ impl Description {
         }
     }
 
-    /// The name of the place, without anything that may be secret.
+    /// Returns the name of the storage, without parts that may be secret.
     pub(super) fn name(&self) -> String {
         let below = |place: String, prefix: &str| match prefix {
             "" => place,
@@ -318,16 +318,16 @@ impl Description {
     }
 }
 
-/// Reads a document that the package wrote.
+/// Parses a document that the Python code wrote.
 ///
 /// # Errors
-/// What it is not. The text may hold secrets: the error does not quote it.
+/// If the document is invalid. The error does not quote the text, which may hold secrets.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, Failure> {
     serde_json::from_str(text).map_err(|error| {
         let place = (error.line(), error.column());
         let problem = match error.classify() {
-            serde_json::error::Category::Data => "it has a field that is none, or lacks one",
-            _ => "it is no JSON",
+            serde_json::error::Category::Data => "a field is unknown or missing",
+            _ => "it is not JSON",
         };
         Failure::new(
             "storage-config",
@@ -336,7 +336,7 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, Fa
     })
 }
 
-/// A URL without what may be secret: a user, a query, a fragment.
+/// Returns a URL without the parts that may be secret: user, query, fragment.
 pub(crate) fn shown(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     let Some((scheme, rest)) = url.split_once("://") else {

@@ -1,4 +1,4 @@
-//! Keys that a function of the user hands out.
+//! Credentials from a Python function of the user.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,21 +17,21 @@ use serde::de::DeserializeOwned;
 
 use super::description::{AzureForm, AzureKey, GcsToken, S3Key, parse};
 use crate::errors::Failure;
-use crate::process::{self, Own};
+use crate::process::{self, ProcessOwned};
 
 /// A function of Python that returns keys as JSON.
 #[derive(Clone)]
-pub(crate) struct Function(Arc<Own<Py<PyAny>>>);
+pub(crate) struct CredentialFunction(Arc<ProcessOwned<Py<PyAny>>>);
 
-impl Function {
+impl CredentialFunction {
     pub(crate) fn new(function: Py<PyAny>) -> Self {
-        Self(Arc::new(Own::new(function)))
+        Self(Arc::new(ProcessOwned::new(function)))
     }
 
-    /// Calls it where it may block, with the GIL.
+    /// Calls the function with the GIL, on a thread that may block.
     async fn call<T: DeserializeOwned + Send + 'static>(&self) -> Result<T, BoxError> {
         let this = self.clone();
-        let called = process::aside(move || -> Result<T, Failure> {
+        let called = process::on_own_thread(move || -> Result<T, Failure> {
             let text = process::in_python(|py| -> Result<String, Failure> {
                 let function = this.0.get()?.bind(py);
                 let returned = function.call0();
@@ -42,28 +42,28 @@ impl Function {
                         Failure::of_python(py, "invalid-credentials", what, &error)
                     })
             });
-            let text = text.unwrap_or_else(|| Err(process::ending()))?;
+            let text = text.unwrap_or_else(|| Err(process::interpreter_is_ending()))?;
             parse(&text, "what the function of credentials returned")
         });
         Ok(called.await??)
     }
 }
 
-impl fmt::Debug for Function {
+impl fmt::Debug for CredentialFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Function")
+        f.write_str("CredentialFunction")
     }
 }
 
 #[async_trait]
-impl CredentialSource for Function {
+impl CredentialSource for CredentialFunction {
     async fn fetch(&self) -> Result<Credentials, BoxError> {
         Ok(s3_key(self.call::<S3Key>().await?))
     }
 }
 
 #[async_trait]
-impl TokenSource for Function {
+impl TokenSource for CredentialFunction {
     async fn fetch(&self) -> Result<Token, BoxError> {
         Ok(gcs_token(self.call::<GcsToken>().await?))
     }
@@ -88,7 +88,7 @@ pub(crate) fn gcs_token(token: GcsToken) -> Token {
     }
 }
 
-/// What is shown to Azure, and until when.
+/// A secret for Azure, and its expiry.
 #[derive(Clone)]
 struct AzureSecret {
     credential: Arc<AzureCredential>,
@@ -106,7 +106,7 @@ impl Secret for AzureSecret {
 }
 
 #[async_trait]
-impl SecretSource<AzureSecret> for Function {
+impl SecretSource<AzureSecret> for CredentialFunction {
     async fn fetch(&self) -> Result<AzureSecret, BoxError> {
         let key = self.call::<AzureKey>().await?;
         Ok(AzureSecret {
@@ -134,7 +134,7 @@ fn azure_credential(key: &AzureKey) -> Result<AzureCredential, Failure> {
     })
 }
 
-/// Who asks for a function of the user, as the client of Azure wants it.
+/// The credential provider of the Azure client, on top of a function of the user.
 struct AzureProvider(Renewed<AzureSecret>);
 
 impl fmt::Debug for AzureProvider {
@@ -159,7 +159,7 @@ impl CredentialProvider for AzureProvider {
 }
 
 pub(crate) fn azure_provider(
-    function: Function,
+    function: CredentialFunction,
 ) -> Arc<dyn CredentialProvider<Credential = AzureCredential>> {
     Arc::new(AzureProvider(Renewed::new(function, Arc::new(SystemClock))))
 }

@@ -1,7 +1,8 @@
-//! Which values are read and written on the thread that asks for them.
+//! The choice of the thread that reads or writes a value.
 //!
-//! Another thread costs more than a short value on a local disk, and is worth it for a long one: others can work
-//! meanwhile. How long a value is shows when it is there, so the last one tells of the next.
+//! For a short value on a local disk, handing the work to another thread costs more than the work. For a long value it pays:
+//! the calling thread can do other work. The length of a value is known only after the read, so the last length predicts the
+//! next.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,17 +10,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use icefield::ByteRange;
 use icefield::storage::{GetOptions, GetRange, Key, Storage};
 
-/// Longest value in bytes that is worth no thread.
+/// The longest value, in bytes, that the calling thread handles itself.
 const SHORT: usize = 256 << 10;
 
-/// Where the values of a store are.
+/// The distance of a store's values.
 #[derive(Clone, Debug)]
 pub(super) enum Nearness {
     /// In the memory of this process.
     Memory,
     /// On a disk.
     Disk {
-        /// Bytes of the whole value that was read last.
+        /// The length in bytes of the whole value that was read last.
         last: Arc<AtomicUsize>,
     },
     /// Behind a network.
@@ -27,12 +28,12 @@ pub(super) enum Nearness {
 }
 
 impl Nearness {
-    /// Finds out; may block on a disk.
+    /// Determines the distance of a store. May block on a disk.
     pub(super) fn of(storage: &Arc<dyn Storage>) -> Self {
         let Ok(key) = Key::parse("config.yaml") else {
             return Self::Far;
         };
-        // It need not be there: the question is whether there is an answer without waiting.
+        // The object need not exist: only a response without waiting matters.
         let options = GetOptions::range(GetRange::Bounded(0..1));
         if storage.try_get_blocking(&key, &options).is_none() {
             return Self::Far;
@@ -45,7 +46,7 @@ impl Nearness {
         }
     }
 
-    /// Whether a read is tried on the thread that asks: of what is far, some is remembered all the same.
+    /// Returns whether the calling thread tries a read. It also tries reads of far stores, which a cache may serve.
     pub(super) fn is_short(&self, range: ByteRange) -> bool {
         let Self::Disk { last } = self else {
             return true;
@@ -58,14 +59,14 @@ impl Nearness {
         matches!(self, Self::Disk { .. })
     }
 
-    /// Remembers how long a value was.
-    pub(super) fn saw(&self, range: ByteRange, length: usize) {
+    /// Records the length of a value.
+    pub(super) fn record_length(&self, range: ByteRange, length: usize) {
         if let (Self::Disk { last }, ByteRange::All) = (self, range) {
             last.store(length, Ordering::Relaxed);
         }
     }
 
-    /// Whether a value is written on the thread that has it.
+    /// Returns whether the calling thread tries a write.
     pub(super) fn is_short_to_write(&self, length: usize) -> bool {
         match self {
             Self::Memory => true,
@@ -75,7 +76,7 @@ impl Nearness {
     }
 }
 
-/// Bytes that a range asks for, if it says so.
+/// Returns the length of a range in bytes, if the range determines it.
 fn length(range: ByteRange) -> Option<u64> {
     match range {
         ByteRange::Range { start, end } => Some(end.saturating_sub(start)),

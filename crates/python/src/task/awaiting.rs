@@ -1,25 +1,27 @@
-//! Work that is awaited on an event loop.
+//! Work that a coroutine awaits on an event loop.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use super::{Task, courier};
+use super::notifier::LoopWaiter;
+use super::waiting::Waiting;
 use crate::process;
 
-/// Somebody who awaits a task on an event loop.
+/// The iterator behind the `await` of one coroutine.
 #[pyclass(frozen, module = "icefield._native")]
 pub(super) struct Awaiting {
-    task: Py<Task>,
+    work: Arc<Waiting>,
     asked: AtomicBool,
 }
 
 impl Awaiting {
-    pub(super) fn new(task: Py<Task>) -> Self {
+    pub(super) fn new(work: Arc<Waiting>) -> Self {
         Self {
-            task,
+            work,
             asked: AtomicBool::new(false),
         }
     }
@@ -33,13 +35,13 @@ impl Awaiting {
 
     /// Gives the event loop a future to wait for, once, and then stops with the value.
     fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let task = self.task.get();
-        task.birthplace.check()?;
-        if !task.progress.is_ended() && process::is_ending() {
-            // In what the interpreter calls before it ends: nobody would tell the event loop.
-            task.wait(py)?;
+        let progress = &self.work.progress;
+        self.work.owner.check()?;
+        if !progress.is_ended() && process::is_ending() {
+            // The event loop gets no notification any more: this runs in a function that the interpreter calls at its end.
+            self.work.wait(py)?;
         }
-        if !task.progress.is_ended() {
+        if !progress.is_ended() {
             if self.asked.swap(true, Ordering::Relaxed) {
                 return Err(PyRuntimeError::new_err(
                     "the event loop went on before the work was done",
@@ -48,14 +50,14 @@ impl Awaiting {
             let running = py.import(intern!(py, "asyncio"))?;
             let event_loop = running.call_method0(intern!(py, "get_running_loop"))?;
             let future = event_loop.call_method0(intern!(py, "create_future"))?;
-            let waiter = courier::Waiter::new(event_loop.unbind(), future.clone().unbind());
-            if task.progress.tell(waiter) {
-                // What a future does in its own `__await__`.
+            let waiter = LoopWaiter::new(event_loop.unbind(), future.clone().unbind());
+            if progress.add_waiter(waiter) {
+                // A future sets this attribute in its own `__await__`.
                 future.setattr(intern!(py, "_asyncio_future_blocking"), true)?;
                 return Ok(future.unbind());
             }
         }
-        let value = task.progress.value(py)?;
+        let value = progress.value(py)?;
         Err(PyStopIteration::new_err((value,)))
     }
 
@@ -63,7 +65,7 @@ impl Awaiting {
         self.__next__(py)
     }
 
-    /// Who awaits was cancelled, or closed: nobody wants the value.
+    /// Gives the work up: the awaiting coroutine was cancelled or closed.
     #[pyo3(signature = (kind, value=None, traceback=None))]
     fn throw(
         &self,
@@ -81,17 +83,15 @@ impl Awaiting {
             true => thrown.call0()?,
             false => thrown,
         };
-        let task = self.task.get();
-        if task.birthplace.is_here() {
-            task.note_on(&thrown);
+        if self.work.owner.is_current() {
+            self.work.note_on(&thrown);
         }
         Err(PyErr::from_value(thrown))
     }
 
     fn close(&self) {
-        let task = self.task.get();
-        if task.birthplace.is_here() && !task.progress.is_ended() {
-            task.give_up();
+        if self.work.owner.is_current() && !self.work.progress.is_ended() {
+            self.work.give_up();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The ways to begin work: where it is done first, and what ends it early.
+//! The ways to begin work: the thread that tries it first, and the fate of work that is given up.
 
 use std::future::Future;
 use std::task::{Context, Poll, Waker};
@@ -6,16 +6,17 @@ use std::task::{Context, Poll, Waker};
 use icefield::Interrupt;
 use pyo3::prelude::*;
 
-use super::giving_up::GivingUp;
-use super::tried::{Begun, begin_tried};
-use super::{Outcome, Task, guarded};
+use super::attempt::{Begun, begin_tried};
+use super::handle::Task;
+use super::on_cancel::OnCancel;
+use super::outcome::{Outcome, guarded};
 use crate::errors::Failure;
 use crate::process;
 
-/// What is left of interrupted work that does one thing after another.
+/// The note on interrupted work that completes one step after another.
 pub(crate) const GOES_ON: &str = "what it has done by then stays, and doing it again goes on";
 
-/// What is left of interrupted work that publishes all at its end.
+/// The note on interrupted work that publishes everything at its end.
 pub(crate) const BEGINS_ANEW: &str =
     "if it does so before it is done, nothing of it is published, and doing it again begins anew";
 
@@ -25,20 +26,21 @@ where
     F: Future<Output = Result<T, Failure>> + Send + 'static,
     T: Outcome + Send + 'static,
 {
-    py.detach(|| Ok(Task::spawned(guarded(work), GivingUp::Drops, None)?))
+    py.detach(|| Ok(Task::spawned(guarded(work), OnCancel::Drop, None)?))
 }
 
-/// Begins work that no cancellation stops, since half of it would be worse: an edit of a session. It ends with the
+/// Begins work that no cancellation stops, because a partial effect would be worse: an edit of a session. It ends with the
 /// process.
 pub(crate) fn begin_to_the_end<F, T>(py: Python<'_>, work: F) -> PyResult<Task>
 where
     F: Future<Output = Result<T, Failure>> + Send + 'static,
     T: Outcome + Send + 'static,
 {
-    py.detach(|| Ok(Task::spawned(guarded(work), GivingUp::Nothing, None)?))
+    py.detach(|| Ok(Task::spawned(guarded(work), OnCancel::Continue, None)?))
 }
 
-/// Begins work on the runtime. Where several wait `for_all` of it, none of them ends it for the others by giving up.
+/// Begins work on the runtime. With `for_all`, several callers wait for it, and one that gives up does not end it for the
+/// others.
 pub(crate) fn begin_for<F, T>(for_all: bool, py: Python<'_>, work: F) -> PyResult<Task>
 where
     F: Future<Output = Result<T, Failure>> + Send + 'static,
@@ -50,9 +52,9 @@ where
     }
 }
 
-/// Begins work that no cancellation stops, and for which the process waits before it ends: it changes what others see, so
-/// that its caller must not be left in doubt whether it did. Who gives up waiting is told `what` goes on (`"The commit"`),
-/// and where to `look` for what became of it.
+/// Begins work that no cancellation stops, and for which the process waits before it ends: its effects are visible to
+/// others, so its caller must be able to find out whether it succeeded. A note on the exception of a caller that stops
+/// waiting says `what` goes on (`"The commit"`), and where to `look` for its outcome.
 pub(crate) fn begin_lasting<F, T>(
     py: Python<'_>,
     what: &'static str,
@@ -63,13 +65,13 @@ where
     F: Future<Output = Result<T, Failure>> + Send + 'static,
     T: Outcome + Send + 'static,
 {
-    let running = Some(process::lasting(py, None));
-    let giving_up = GivingUp::Tells { what, look };
-    py.detach(|| Ok(Task::spawned(guarded(work), giving_up, running)?))
+    let running = Some(process::register_lasting_work(py, None));
+    let on_cancel = OnCancel::ContinueWithNote { what, look };
+    py.detach(|| Ok(Task::spawned(guarded(work), on_cancel, running)?))
 }
 
 /// Begins work that a cancellation, or the end of the process, asks to end early, by raising `interrupt`. The process waits
-/// for that. Who gives up is told what is `left` then: [`GOES_ON`] or [`BEGINS_ANEW`].
+/// for that. A note on the exception of a caller that gives up says what is `left` then: [`GOES_ON`] or [`BEGINS_ANEW`].
 pub(crate) fn begin_interruptible<F, T>(
     py: Python<'_>,
     interrupt: Interrupt,
@@ -80,12 +82,12 @@ where
     F: Future<Output = Result<T, Failure>> + Send + 'static,
     T: Outcome + Send + 'static,
 {
-    let running = Some(process::lasting(py, Some(interrupt.clone())));
-    let giving_up = GivingUp::Interrupts { interrupt, left };
-    py.detach(|| Ok(Task::spawned(guarded(work), giving_up, running)?))
+    let running = Some(process::register_lasting_work(py, Some(interrupt.clone())));
+    let on_cancel = OnCancel::Interrupt { interrupt, left };
+    py.detach(|| Ok(Task::spawned(guarded(work), on_cancel, running)?))
 }
 
-/// Begins work that probably needs to wait for nothing: it is tried on this thread first, without the GIL.
+/// Begins work that probably completes without waiting: this thread tries it first, without the GIL.
 pub(crate) fn begin_near<F, T>(py: Python<'_>, work: F) -> PyResult<Task>
 where
     F: Future<Output = Result<T, Failure>> + Send + 'static,
@@ -93,15 +95,16 @@ where
 {
     py.detach(|| {
         let mut work = guarded(work);
-        let tried = process::within(|| work.as_mut().poll(&mut Context::from_waker(Waker::noop())));
+        let tried =
+            process::in_runtime(|| work.as_mut().poll(&mut Context::from_waker(Waker::noop())));
         Ok(match tried? {
             Poll::Ready(end) => Task::done(end),
-            Poll::Pending => Task::spawned(work, GivingUp::Drops, None)?,
+            Poll::Pending => Task::spawned(work, OnCancel::Drop, None)?,
         })
     })
 }
 
-/// As [`begin_near`], for work that no cancellation stops.
+/// The same as [`begin_near`], for work that no cancellation stops.
 pub(crate) fn begin_near_to_the_end<F, T>(py: Python<'_>, work: F) -> PyResult<Task>
 where
     F: Future<Output = Result<T, Failure>> + Send + 'static,

@@ -1,4 +1,4 @@
-//! How far work is, shared by who does it and by who waits.
+//! The state of work, shared by the thread that does it and by the callers that wait for it.
 
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,74 +8,69 @@ use pyo3::prelude::*;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
-use super::Work;
-use super::courier::{self, Waiter};
+use super::notifier::LoopWaiter;
+use super::outcome::{PendingValue, Work, WorkResult};
 use crate::errors::Failure;
-use crate::process::{self, Running};
+use crate::process::{self, RunningWork};
 
-/// How work ended.
-pub(super) type End = Result<Value, Failure>;
-
-/// A value that becomes a Python object when somebody has the GIL.
-pub(super) type Value = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
-
+/// The state of one piece of work.
 pub(super) struct Progress {
-    state: Mutex<State>,
+    state: Mutex<WorkState>,
     ended: Condvar,
 }
 
-enum State {
+enum WorkState {
     Running {
         abort: Option<AbortHandle>,
-        waiters: Vec<Waiter>,
-        /// Nobody wants the value any more.
+        waiters: Vec<LoopWaiter>,
+        /// Whether the caller has given the work up.
         cancelled: bool,
     },
-    Value(Value),
+    Value(PendingValue),
     Object(Py<PyAny>),
     Failed(Failure),
     Raised(PyErr),
-    /// Somebody makes an object of the value at this moment.
+    /// A thread is turning the value into an object.
     Converting,
 }
 
 impl Progress {
     pub(super) fn running() -> Self {
-        Self::of(State::Running {
+        Self::of(WorkState::Running {
             abort: None,
             waiters: Vec::new(),
             cancelled: false,
         })
     }
 
-    pub(super) fn ended(end: End) -> Self {
-        Self::of(State::ended(end))
+    pub(super) fn ended(result: WorkResult) -> Self {
+        Self::of(WorkState::ended(result))
     }
 
-    fn of(state: State) -> Self {
+    fn of(state: WorkState) -> Self {
         Self {
             state: Mutex::new(state),
             ended: Condvar::new(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WorkState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the runtime do work, at whose end this ends; who gives up waiting may drop it where it is.
-    pub(super) fn ends_with(&self, runtime: &Handle, work: Work, finish: Finish, drops: bool) {
+    /// Runs work on the runtime and completes with it. With `drops`, [`Progress::cancel`] aborts the work.
+    pub(super) fn run_on(&self, runtime: &Handle, work: Work, completion: Completion, drops: bool) {
         let handle = runtime.spawn(async move {
-            let end = work.await;
-            finish.with(end);
+            let result = work.await;
+            completion.complete(result);
         });
         if drops {
-            self.can_be_cancelled(handle.abort_handle());
+            self.allow_abort(handle.abort_handle());
         }
     }
 
-    fn can_be_cancelled(&self, handle: AbortHandle) {
-        if let State::Running {
+    fn allow_abort(&self, handle: AbortHandle) {
+        if let WorkState::Running {
             abort, cancelled, ..
         } = &mut *self.lock()
         {
@@ -87,7 +82,7 @@ impl Progress {
     }
 
     pub(super) fn cancel(&self) {
-        if let State::Running {
+        if let WorkState::Running {
             abort, cancelled, ..
         } = &mut *self.lock()
         {
@@ -98,11 +93,11 @@ impl Progress {
         }
     }
 
-    /// Whether the work was cancelled before it came to its end.
+    /// Returns whether the work was cancelled before its end.
     pub(super) fn is_cancelled(&self) -> bool {
         matches!(
             *self.lock(),
-            State::Running {
+            WorkState::Running {
                 cancelled: true,
                 ..
             }
@@ -110,21 +105,21 @@ impl Progress {
     }
 
     pub(super) fn is_ended(&self) -> bool {
-        !matches!(*self.lock(), State::Running { .. })
+        !matches!(*self.lock(), WorkState::Running { .. })
     }
 
-    /// Waits for the end, at most so long; returns whether it came. Without the GIL.
+    /// Waits for the end, for at most `longest`; returns whether the work has ended. The caller must not hold the GIL.
     pub(super) fn wait(&self, longest: Duration) -> bool {
-        let running = |state: &mut State| matches!(state, State::Running { .. });
+        let running = |state: &mut WorkState| matches!(state, WorkState::Running { .. });
         let waited = self.ended.wait_timeout_while(self.lock(), longest, running);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         !running(&mut state)
     }
 
-    /// Lets somebody be told of the end; returns whether it is still to come.
-    pub(super) fn tell(&self, waiter: Waiter) -> bool {
+    /// Adds a waiter that is notified of the end; returns whether the work is still running.
+    pub(super) fn add_waiter(&self, waiter: LoopWaiter) -> bool {
         match &mut *self.lock() {
-            State::Running { waiters, .. } => {
+            WorkState::Running { waiters, .. } => {
                 waiters.push(waiter);
                 true
             }
@@ -132,28 +127,30 @@ impl Progress {
         }
     }
 
-    /// The value of work that has ended: the same object each time.
+    /// Returns the value of work that has ended: the same object each time.
     pub(super) fn value(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        // Nothing here runs Python under the lock: that may give the GIL to somebody who waits for the lock.
+        // No Python runs under the lock: it could release the GIL to a thread that waits for the lock.
         let value = loop {
             let mut state = self.lock();
             match &*state {
-                State::Object(object) => return Ok(object.clone_ref(py)),
-                State::Raised(error) => return Err(error.clone_ref(py)),
-                State::Failed(failure) => {
+                WorkState::Object(object) => return Ok(object.clone_ref(py)),
+                WorkState::Raised(error) => return Err(error.clone_ref(py)),
+                WorkState::Failed(failure) => {
                     let failure = failure.clone();
                     drop(state);
                     return Err(failure.into());
                 }
-                State::Running { .. } => {
+                WorkState::Running { .. } => {
                     drop(state);
                     let problem =
                         "the value of work that still goes on was asked for: this is a bug";
                     return Err(Failure::new("concurrency", problem).into());
                 }
-                State::Converting => {}
-                State::Value(_) => {
-                    if let State::Value(value) = mem::replace(&mut *state, State::Converting) {
+                WorkState::Converting => {}
+                WorkState::Value(_) => {
+                    if let WorkState::Value(value) =
+                        mem::replace(&mut *state, WorkState::Converting)
+                    {
                         break value;
                     }
                 }
@@ -164,53 +161,54 @@ impl Progress {
         let conversion = Conversion(self);
         let object = value(py);
         conversion.ended_with(match &object {
-            Ok(object) => State::Object(object.clone_ref(py)),
+            Ok(object) => WorkState::Object(object.clone_ref(py)),
             Err(error) => {
-                // Made now, so that to clone it runs nothing.
+                // Instantiated now, so that a clone runs no Python.
                 let _made = error.value(py);
-                State::Raised(error.clone_ref(py))
+                WorkState::Raised(error.clone_ref(py))
             }
         });
         object
     }
 
-    /// Waits until another thread has made an object of the value. Without the GIL, which that thread needs.
+    /// Waits until another thread has turned the value into an object. The caller must not hold the GIL, which that thread
+    /// needs.
     fn wait_for_another(&self) {
-        let converting = |state: &mut State| matches!(state, State::Converting);
+        let converting = |state: &mut WorkState| matches!(state, WorkState::Converting);
         drop(self.ended.wait_while(self.lock(), converting));
     }
 
-    /// Ends it, and returns who awaits that on event loops.
-    fn finish(&self, end: End) -> Vec<Waiter> {
+    /// Ends the work, and returns the waiters to notify.
+    fn finish(&self, result: WorkResult) -> Vec<LoopWaiter> {
         let before = {
             let mut state = self.lock();
-            if !matches!(*state, State::Running { .. }) {
+            if !matches!(*state, WorkState::Running { .. }) {
                 return Vec::new();
             }
-            mem::replace(&mut *state, State::ended(end))
+            mem::replace(&mut *state, WorkState::ended(result))
         };
         self.ended.notify_all();
         match before {
-            State::Running { waiters, .. } => waiters,
+            WorkState::Running { waiters, .. } => waiters,
             _ => Vec::new(),
         }
     }
 }
 
-impl State {
-    fn ended(end: End) -> Self {
-        match end {
+impl WorkState {
+    fn ended(result: WorkResult) -> Self {
+        match result {
             Ok(value) => Self::Value(value),
             Err(failure) => Self::Failed(failure),
         }
     }
 }
 
-/// Held while an object is made of the value: when that panics, who waits for it is told of a failure.
+/// Guards the conversion of a value to an object: if it panics, waiting threads get a failure.
 struct Conversion<'a>(&'a Progress);
 
 impl Conversion<'_> {
-    fn ended_with(self, ended: State) {
+    fn ended_with(self, ended: WorkState) {
         *self.0.lock() = ended;
     }
 }
@@ -218,8 +216,8 @@ impl Conversion<'_> {
 impl Drop for Conversion<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
-        if matches!(*state, State::Converting) {
-            *state = State::Failed(Failure::new(
+        if matches!(*state, WorkState::Converting) {
+            *state = WorkState::Failed(Failure::new(
                 "concurrency",
                 "no Python object could be made of the value: this is a bug",
             ));
@@ -229,14 +227,14 @@ impl Drop for Conversion<'_> {
     }
 }
 
-/// Held by the work: when it is dropped early, that is the end, too.
-pub(super) struct Finish {
+/// The obligation to complete a [`Progress`]. Dropped early, it completes with the failure `cancelled`.
+pub(super) struct Completion {
     progress: Arc<Progress>,
-    /// Dropped after the end was told.
-    _running: Option<Running>,
+    /// Dropped after the waiters are notified.
+    _running: Option<RunningWork>,
 }
 
-impl Finish {
+impl Completion {
     pub(super) fn new(progress: Arc<Progress>) -> Self {
         Self {
             progress,
@@ -244,37 +242,40 @@ impl Finish {
         }
     }
 
-    /// The end of this comes before that of `running`.
-    pub(super) fn before(mut self, running: Option<Running>) -> Self {
+    /// Keeps `running` registered until the completion.
+    pub(super) fn before(mut self, running: Option<RunningWork>) -> Self {
         self._running = running;
         self
     }
 
-    pub(super) fn with(self, end: End) {
-        self.end(end);
+    /// Completes with a result, and lets the notifier's thread notify event loops.
+    pub(super) fn complete(self, result: WorkResult) {
+        self.finish(result);
     }
 
-    /// As [`Finish::with`], on a thread that may wait for the GIL.
-    pub(super) fn with_from_here(self, end: End) {
-        let waiters = self.progress.finish(end);
-        if !waiters.is_empty() {
-            courier::tell(waiters);
+    /// The same as [`Completion::complete`], on a thread that may wait for the GIL and notifies event loops itself.
+    pub(super) fn complete_from_here(self, result: WorkResult) {
+        let waiters = self.progress.finish(result);
+        if !waiters.is_empty()
+            && let Ok(notifier) = process::loop_notifier()
+        {
+            notifier.notify_from_here(waiters);
         }
     }
 
-    fn end(&self, end: End) {
-        let waiters = self.progress.finish(end);
+    fn finish(&self, result: WorkResult) {
+        let waiters = self.progress.finish(result);
         if !waiters.is_empty()
-            && let Ok(courier) = process::courier()
+            && let Ok(notifier) = process::loop_notifier()
         {
-            courier.tell(waiters);
+            notifier.notify(waiters);
         }
     }
 }
 
-impl Drop for Finish {
+impl Drop for Completion {
     fn drop(&mut self) {
-        self.end(Err(Failure::new(
+        self.finish(Err(Failure::new(
             "cancelled",
             "the work was cancelled before it was done",
         )));

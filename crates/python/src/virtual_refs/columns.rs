@@ -1,4 +1,4 @@
-//! References to virtual chunks as columns of Python: read with the GIL, understood without it.
+//! Columns of virtual chunk refs from Python: copied with the GIL, validated without it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,25 +15,25 @@ use pyo3::types::PyString;
 
 use crate::errors::Failure;
 
-/// Locations may name a container: `vcc://NAME/path`.
+/// The scheme of locations that name a container: `vcc://NAME/path`.
 const RELATIVE: &str = "vcc://";
 
-/// An object as a row names it: the place of its location, and its checksum.
-type Named = (u32, Option<Checksum>);
+/// The object of a row: the number of its location, and its checksum.
+type RowObject = (u32, Option<Checksum>);
 
-/// The columns. Objects that several rows name are named once.
+/// The columns. An object that several rows refer to is stored once.
 pub(crate) struct Columns {
     coordinates: Vec<u32>,
     offsets: Vec<u64>,
     lengths: Vec<u64>,
     locations: Vec<String>,
-    objects: Vec<Named>,
-    /// For each row, the place of its object.
+    objects: Vec<RowObject>,
+    /// The number of the object of each row.
     object: Vec<u32>,
 }
 
-/// The columns with objects that are understood.
-pub(super) struct Table {
+/// The columns with validated objects.
+pub(super) struct RefTable {
     pub(super) coordinates: Vec<u32>,
     pub(super) sources: Vec<VirtualSource>,
     pub(super) source: Vec<u32>,
@@ -45,7 +45,7 @@ impl Columns {
     /// Copies the columns.
     ///
     /// # Errors
-    /// `TypeError` and `ValueError` where one is not what it should be.
+    /// `TypeError` and `ValueError`, if a column has the wrong type or length.
     pub(crate) fn read(
         coordinates: &Bound<'_, PyAny>,
         locations: &Bound<'_, PyAny>,
@@ -117,16 +117,16 @@ impl Columns {
         }
     }
 
-    /// Understands the objects. With `validate`, the rows whose object no container covers are taken out and named.
+    /// Validates the objects. With `validate`, removes the rows whose object no container covers, and returns their numbers.
     ///
     /// # Errors
-    /// `invalid-virtual-ref` with the first location that is none; `zero-length-chunk`.
+    /// `invalid-virtual-ref`, for the first invalid location; `zero-length-chunk`.
     pub(super) fn resolve(
         self,
         repository: &Repository,
         rank: usize,
         validate: bool,
-    ) -> Result<(Table, Vec<usize>), Failure> {
+    ) -> Result<(RefTable, Vec<usize>), Failure> {
         if let Some(row) = self.lengths.iter().position(|length| *length == 0) {
             let message = format!(
                 "row {row} refers to no bytes: an encoded chunk has at least one byte, so correct its length"
@@ -134,7 +134,7 @@ impl Columns {
             return Err(Failure::new("zero-length-chunk", message));
         }
         let containers = Containers::of(repository);
-        // None where no container covers it.
+        // `None` if no container covers the object.
         let mut places: Vec<Option<VirtualSource>> = Vec::with_capacity(self.locations.len());
         for (number, location) in self.locations.iter().enumerate() {
             let source = match containers.source(location) {
@@ -148,7 +148,7 @@ impl Columns {
             let covered = !validate || containers.cover(source.location());
             places.push(covered.then_some(source));
         }
-        // An object is one of its location, if there are as many of them.
+        // If there are as many objects as locations, each location has one object.
         let one_each = self.objects.len() == places.len();
         let mut sources = Vec::with_capacity(self.objects.len());
         let mut source_of: Vec<Option<u32>> = Vec::with_capacity(self.objects.len());
@@ -165,7 +165,7 @@ impl Columns {
             }));
         }
         if sources.len() == source_of.len() {
-            let table = Table {
+            let table = RefTable {
                 coordinates: self.coordinates,
                 sources,
                 source: self.object,
@@ -175,7 +175,7 @@ impl Columns {
             return Ok((table, Vec::new()));
         }
         let fits = self.coordinates.len() == self.object.len() * rank;
-        let mut table = Table {
+        let mut table = RefTable {
             coordinates: Vec::new(),
             sources,
             source: Vec::new(),
@@ -197,13 +197,13 @@ impl Columns {
             }
         }
         if !fits {
-            // As they are, for the message.
+            // The message quotes the location unchanged.
             table.coordinates = self.coordinates;
         }
         Ok((table, uncovered))
     }
 
-    /// The failure of a location that is none.
+    /// Returns the failure of an invalid location.
     fn wrong(&self, location: usize, error: &VirtualChunkError) -> Failure {
         let problem = match error {
             VirtualChunkError::Location(rule) => rule.to_string(),
@@ -235,8 +235,7 @@ impl From<Checksum> for VirtualChecksum {
     }
 }
 
-/// Reads an ETag or microseconds since 1970. The format counts whole seconds; any time within that second is taken for
-/// the same.
+/// Parses an ETag or microseconds since 1970. The format stores whole seconds, so all times within a second are equal.
 fn checksum_of(given: &Bound<'_, PyAny>) -> PyResult<Option<Checksum>> {
     if given.is_none() {
         return Ok(None);
@@ -255,7 +254,7 @@ fn checksum_of(given: &Bound<'_, PyAny>) -> PyResult<Option<Checksum>> {
     }
 }
 
-/// The containers of the configuration in force.
+/// The containers of the effective configuration.
 struct Containers<'a> {
     repository: &'a Repository,
     named: BTreeMap<String, String>,
@@ -278,7 +277,7 @@ impl<'a> Containers<'a> {
         }
     }
 
-    /// The object at a location. Repositories of version 1 have no names of containers in locations: theirs are absolute.
+    /// Returns the object at a location. Version 1 has no names of containers in locations, so its locations are absolute.
     fn source(&self, location: &str) -> Result<VirtualSource, VirtualChunkError> {
         if self.repository.spec_version() != SpecVersion::V1 {
             return self.repository.virtual_source(location);
@@ -290,7 +289,7 @@ impl<'a> Containers<'a> {
         VirtualSource::new(&absolute).map_err(VirtualChunkError::Location)
     }
 
-    /// The URL for the name of a container and a path in it.
+    /// Returns the URL of a path in a named container.
     fn absolute(&self, named: &str) -> Result<String, VirtualChunkError> {
         let (name, path) = named.split_once('/').unwrap_or((named, ""));
         let prefix = self.named.get(name);
@@ -306,7 +305,7 @@ impl<'a> Containers<'a> {
     }
 }
 
-/// Reads the location of each row, each different one once. Returns their places.
+/// Reads the locations of the rows, each distinct one once. Returns the number of each row's location.
 fn read_locations(
     given: &Bound<'_, PyAny>,
     rows: usize,
@@ -320,7 +319,7 @@ fn read_locations(
     let hasher = DefaultHashBuilder::default();
     let mut known: HashTable<(u64, u32)> = HashTable::new();
     let mut of_rows = Vec::with_capacity(rows);
-    // Most rows refer to what the row before them refers to.
+    // Most rows refer to the object of the row before them.
     let mut last: Option<(Bound<'_, PyAny>, u32)> = None;
     for item in given.try_iter()? {
         let item = item?;
@@ -352,7 +351,7 @@ fn read_locations(
     Ok(of_rows)
 }
 
-/// Reads a column of numbers: a buffer of any kind of integers, or a sequence of `int`.
+/// Reads a column of numbers: a buffer of integers of any size, or a sequence of `int`.
 fn numbers<T>(given: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<T>>
 where
     T: Element
@@ -388,7 +387,7 @@ where
     Ok(numbers)
 }
 
-/// Numbers of another kind, if the buffer holds that kind.
+/// Converts numbers of another integer type, if the buffer has that type.
 fn converted<F, T>(given: &Bound<'_, PyAny>, what: &str) -> Option<PyResult<Vec<T>>>
 where
     F: Element,
@@ -409,6 +408,6 @@ where
 
 fn wrong(what: &str, at: usize) -> PyErr {
     PyValueError::new_err(format!(
-        "item {at} of the {what} is no integer that is not negative and fits"
+        "item {at} of the {what} is not a non-negative integer that fits"
     ))
 }

@@ -110,7 +110,7 @@ ICECHUNK: dict[str, str | Difference] = {
         raising("a handle that saved its config in memory cannot save it again", "ConflictError"),
     ),
     "test_repositories.py::test_what_the_storage_does_by_itself_is_not_saved": (
-        "what a storage does by itself is saved as if somebody had set it"
+        "defaults of a storage are saved as if they had been set"
     ),
     "test_pickling.py::test_an_in_memory_*": (
         "what lies in memory is pickled, and comes back without its data"

@@ -335,7 +335,7 @@ def test_a_storage_is_not_made_directly() -> None:
 
 
 def test_credentials_that_cannot_be_pickled() -> None:
-    # What pickle raises for a function without a name: which of its errors depends on the release
+    # The error of pickle for a function without a name: which of its errors depends on the release
     # of Python. Here it is an error about the argument.
     errors = (ValueError,) if MODULE == "icefield" else (pickle.PicklingError, AttributeError)
     with pytest.raises(errors, match="pickle"):

@@ -11,7 +11,7 @@ from making import Keys, commit, create, keys_of, small_array
 from under_test import MODULE, NO_SNAPSHOT, TAG_IS_GONE, ic, in_version, raises
 
 ROOT = "1CECHNKREP0F1RSTCMT0"
-# What is young is deleted on request only by this package, by the reference always.
+# This package deletes young objects only on request, the reference implementation always.
 FORCE: dict[str, Any] = {"force": True} if MODULE == "icefield" else {}
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 

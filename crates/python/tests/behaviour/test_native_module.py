@@ -10,7 +10,7 @@ from under_test import MODULE
 
 NATIVE = importlib.import_module(f"{MODULE}._icechunk_python")
 
-# What public programs import: errors, credentials, configurations, results, and what they name in annotations.
+# The names that public programs import: errors, credentials, configurations, results, and what they name in annotations.
 NAMES = """
     AncestryGraph AsyncCloseableIterator Attribution AzureCredentials AzureRefreshableCredential
     AzureStaticCredentials BasicConflictSolver CachingConfig ChecksumAlgorithm ChunkStorageStats ChunkType

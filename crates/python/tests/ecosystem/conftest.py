@@ -23,6 +23,6 @@ def repository(request: pytest.FixtureRequest, tmp_path: Path) -> "ic.Repository
     return ic.Repository.create(make[request.param]())
 
 
-# What the reference does otherwise, by our design: its pickles carry secrets, it hangs after a fork, a call into it
+# Intended differences from the reference implementation: its pickles carry secrets, it hangs after a fork, a call into it
 # cannot be interrupted; metadata that contains itself ends its process, and panics come through.
 collect_ignore = ["test_faults.py", "test_bad_input.py"] if NAME == "icechunk" else []

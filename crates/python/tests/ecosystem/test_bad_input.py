@@ -153,7 +153,7 @@ def test_work_begun_in_a_loop_that_is_closed(local: "ic.Repository") -> None:
 async def _nothing() -> None: ...
 
 
-# Begins something slow on an event loop, and closes the loop while it is in flight: its end has nobody to be told to.
+# Begins something slow on an event loop, and closes the loop while it is in flight: no waiter can be notified of its end.
 _CLOSED = """
 import asyncio, sys, time
 import zarr
@@ -371,7 +371,7 @@ def test_credentials_that_do_not_pickle() -> None:
     assert "def" in str(error)
 
 
-# What Python says of bytes that are no pickle, or not the whole of one.
+# The errors of Python for bytes that are no complete pickle.
 NO_PICKLE = (pickle.UnpicklingError, EOFError)
 
 

@@ -208,7 +208,7 @@ def test_h104_credentials_show_no_secret(name: str) -> None:
 
 
 def test_h104_no_form_of_credentials_was_forgotten() -> None:
-    """Whoever adds one has to say here whether it holds a secret."""
+    """A new form must be listed here, with or without a secret."""
     known = {type(make()) for make in (KEYS | NO_KEYS).values()}
     known |= {type(value) for make in KEYS.values() if (value := make()._0)}
     families = (ic.S3Credentials, ic.GcsCredentials, ic.AzureCredentials)

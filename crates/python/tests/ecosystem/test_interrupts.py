@@ -133,7 +133,7 @@ def test_a_child_does_not_wait_for_the_work_of_its_parent(tmp_path: Path) -> Non
         + """
 child = os.fork()
 if child == 0:
-    # What the interpreter does when it ends.
+    # The interpreter does the same when it ends.
     atexit._run_exitfuncs()
     os._exit(0)
 print("child", os.waitpid(child, 0)[1])

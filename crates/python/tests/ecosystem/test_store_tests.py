@@ -16,7 +16,7 @@ def _store_class() -> type[KeyMapped]:
     return key_mapped(repository.writable_session("main").store)
 
 
-# What the reference fails, and why; it has no synchronous path either, so 13 more are skipped there. Ours has to
+# The tests that the reference implementation fails, and the reasons; it has no synchronous path either, so 13 more are skipped there. Ours has to
 # pass all of them.
 _REFERENCE_FAILS = {
     "test_serializable_store": "a store that was pickled does not equal the one that it was made from",
@@ -26,7 +26,7 @@ _REFERENCE_FAILS = {
 }
 
 
-# What ours fails, and why.
+# The tests that this package fails, and the reasons.
 _OURS_FAILS = {
     # A fork that was pickled is a copy: what is written to it is not in the one that it was made
     # from until both are merged. They are not equal, as they are not with the reference.

@@ -105,7 +105,7 @@ def repository(server: Bucket, request: pytest.FixtureRequest) -> "ic.Repository
     config = ic.RepositoryConfig.default()
     config.inline_chunk_threshold_bytes = 0
     config.set_virtual_chunk_container(ic.VirtualChunkContainer(prefix, server.store()))
-    # Here, whoever reads names the server that gets the keys.
+    # Here, the reader names the server that gets the keys.
     granted = prefix if NAME == "icechunk" else f"{prefix}?endpoint={server.endpoint}"
     access = ic.containers_credentials({granted: ic.s3_credentials(**server.key)})
     repository = ic.Repository.create(

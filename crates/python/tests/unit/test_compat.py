@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-# Each of these programs runs in a process of its own, where nobody has asked for the name yet.
+# Each of these programs runs in a process of its own, which has not imported the name yet.
 
 SAME = """
 import icefield.compat
@@ -118,7 +118,7 @@ with mock.patch("icechunk.storage.s3_storage") as patched:
 with mock.patch("icechunk.__version__", "3.0"):
     assert icechunk.__version__ == "3.0" != icefield.__version__
 assert icechunk.__version__ == "2.3.0" != icefield.__version__
-with mock.patch("icechunk.VirtualChunkSpec"):  # Nobody has asked for it yet.
+with mock.patch("icechunk.VirtualChunkSpec"):  # Not imported yet.
     pass
 assert isinstance(icechunk.VirtualChunkSpec, type)
 with mock.patch("icechunk.new_name", 1, create=True):
@@ -220,7 +220,7 @@ assert "commit or flush" in said.pop()
 (snapshot, *_) = repository.ancestry(branch="main")
 assert snapshot.manifests == [] and "list_manifest_files" in said.pop()
 assert said == []
-# What icechunk warns of is warned of.
+# The package gives the warnings of icechunk.
 try:
     repository.total_chunks_storage()
 except DeprecationWarning:

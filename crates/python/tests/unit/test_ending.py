@@ -37,7 +37,7 @@ print(Slow().run_until_complete(repository.lookup_branch_async("main")) == snaps
 
 @pytest.mark.parametrize("last", ["nothing", "late"])
 def test_a_process_ends_while_an_event_loop_is_told(tmp_path: Path, last: str) -> None:
-    """A thread that is in Python when the interpreter ends aborts the process; and nobody tells an event loop then."""
+    """A thread that is in Python when the interpreter ends aborts the process; and no thread notifies an event loop then."""
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "repository"), last]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
     said = "True\n" * (2 if last == "late" else 1)

@@ -29,7 +29,7 @@ PATIENCE = 30.0
 
 def in_child(work: Callable[[], Any]) -> Any:
     """What a function returns in a forked child; a child that hangs is an error."""
-    # What pytest's capture holds back must not be written twice.
+    # Output that pytest has captured must not be written twice.
     sys.stdout.flush()
     reading, writing = os.pipe()
     child = os.fork()
@@ -134,7 +134,7 @@ def commit_and_give_up(path: str) -> None:
     zarr.create_group(session.store, path="of-the-child")
 
     async def give_up() -> None:
-        commit = asyncio.ensure_future(session.commit_async("nobody waits"))
+        commit = asyncio.ensure_future(session.commit_async("not awaited"))
         await asyncio.sleep(0)
         commit.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -153,7 +153,7 @@ def test_a_child_of_multiprocessing_waits_for_its_commit(
     child.start()
     child.join(PATIENCE)
     assert child.exitcode == 0
-    assert next(disk.ancestry(branch="main")).message == "nobody waits"
+    assert next(disk.ancestry(branch="main")).message == "not awaited"
 
 
 def test_what_the_parent_pickled_works_in_the_child(disk: Repository) -> None:

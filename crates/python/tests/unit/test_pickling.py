@@ -353,7 +353,7 @@ def test_who_gives_up_does_not_end_it_for_the_others(
 def test_what_was_given_up_is_opened_anew(
     disk: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Its failure, which nobody saw, is not kept for the next use."""
+    """An unseen failure is not kept for the next use."""
     repository = _far(disk)
     (tmp_path / "repository").rename(tmp_path / "away")
     openings = _Openings(monkeypatch)

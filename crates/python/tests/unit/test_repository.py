@@ -275,7 +275,7 @@ def test_limits_are_checked(memory: Repository) -> None:
 
 
 LATER = datetime.datetime(2999, 1, 1, tzinfo=UTC)
-# What somebody may give who has read "false" from a file, or has not set a switch at all.
+# Values of a caller that has read "false" from a file, or has not set a switch.
 NO_SWITCHES: list[Any] = [None, "false", "no", "", 0, 1, []]
 SWITCHES: dict[str, Callable[[Repository, Any], object]] = {
     "delete_expired_branches": lambda it, given: it.expire_snapshots(

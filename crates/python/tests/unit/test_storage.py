@@ -519,7 +519,7 @@ def test_settings_without_effect_are_refused_or_warned_of_once() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         web._native(settings)
-        # What a repository on a disk has from the reference implementation is nothing to warn of.
+        # Settings that the reference implementation stores in every repository on a disk give no warning.
         local = places.local_filesystem_storage("/tmp/icefield-nowhere")
         local._native(local.default_settings())
 

@@ -1,4 +1,4 @@
-"""Whose requests these are."""
+"""Labels of requests."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _MOST_BYTES = 128
 class Attribution:
     """Labels for the requests of a repository, so that the owner of a bucket can tell them apart in its logs.
 
-    `client` is the software (`name` or `name/version`), `workload` what it is doing, `principal` on whose behalf.
-    They are kept and pickled with the repository; requests do not carry them yet. Each has at most 128 bytes of ASCII; a
-    workload and a principal have none of `( ) \\ ; = "`. Anything else raises `InvalidInputError`. The labels cannot be
-    changed.
+    `client` is the software (`name` or `name/version`), `workload` the purpose of the requests,
+    `principal` the account that they are made for. The labels are kept and pickled with the
+    repository; requests do not carry them yet. Each has at most 128 bytes of ASCII; a workload and
+    a principal have none of `( ) \\ ; = "`. Anything else raises `InvalidInputError`. The labels
+    cannot be changed.
     """
 
     __slots__ = ("_client", "_principal", "_workload")
@@ -47,12 +48,12 @@ class Attribution:
 
     @property
     def workload(self) -> str | None:
-        """What the requests are for."""
+        """The purpose of the requests."""
         return self._workload
 
     @property
     def principal(self) -> str | None:
-        """On whose behalf the requests are made."""
+        """The account that the requests are made for."""
         return self._principal
 
     def _labels(self) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""How much a repository keeps in memory."""
+"""The caches of a repository."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST = 2**64 - 1
 
 
 class CachingConfig(Section):
-    """The sizes of the caches of one open repository, each in the unit that its name says."""
+    """The sizes of the caches of one open repository, each in the unit in its name."""
 
     __slots__ = ()
 
@@ -36,5 +36,5 @@ class CachingConfig(Section):
 
     @staticmethod
     def default() -> CachingConfig:
-        """A configuration with nothing set."""
+        """A configuration without settings."""
         return CachingConfig()

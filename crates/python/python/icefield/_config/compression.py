@@ -1,4 +1,4 @@
-"""How the objects that describe a repository are compressed."""
+"""The compression of metadata objects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CompressionAlgorithm(IntEnum, metaclass=_DefaultsToZstd):
 
     @staticmethod
     def default() -> CompressionAlgorithm:
-        """What is used if nothing is set: Zstd."""
+        """The default: Zstd."""
         return CompressionAlgorithm.Zstd
 
     def __repr__(self) -> str:
@@ -52,5 +52,5 @@ class CompressionConfig(Section):
 
     @staticmethod
     def default() -> CompressionConfig:
-        """A configuration with nothing set."""
+        """A configuration without settings."""
         return CompressionConfig()

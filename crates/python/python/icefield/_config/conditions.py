@@ -1,6 +1,7 @@
-"""Conditions on arrays: which manifests are read ahead, which arrays are split how.
+"""Conditions on arrays: for the manifests to preload, and for the splitting of arrays.
 
-In a document a condition is a text (`"true"`), or a mapping of one tag to its content (`{"or": [...]}`).
+In a document, a condition is a string (`"true"`), or a mapping of one tag to its content (`{"or":
+[...]}`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _REFS = whole(2**32 - 1, doc="A number of chunk references.")
 
 
 class _Condition:
-    """A tag and its content, never changed. A family of conditions has a class for each tag."""
+    """A tag and its content, immutable. A family of conditions has a class for each tag."""
 
     __slots__ = ("_content",)
     __match_args__: ClassVar[tuple[str, ...]] = ()
@@ -65,7 +66,7 @@ class _Condition:
         return hash((type(self), self._content))
 
     def _arguments(self) -> tuple[Any, ...]:
-        """What the class is called with to make an equal condition."""
+        """The arguments with which the class creates an equal condition."""
         return ()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -102,7 +103,7 @@ class _Condition:
 
 
 def _bound(document: Any, end: int) -> int | None:
-    """A bound as the first number that is in (`end` 0) or the first that is out (`end` 1)."""
+    """A bound as the first number inside (`end` 0) or the first number outside (`end` 1)."""
     match document:
         case {"Included": int(number)}:
             return number + end
@@ -161,7 +162,7 @@ class _Matches(_Condition):
 
 
 class ManifestPreloadCondition(_Condition):
-    """Which manifests are read as soon as a session is opened."""
+    """The manifests to read as soon as a session opens."""
 
     __slots__ = ()
 
@@ -252,7 +253,7 @@ class _PreloadNumRefs(ManifestPreloadCondition):
 
     @property
     def to(self) -> int | None:
-        """The first number that is not in."""
+        """The first number outside."""
         last: int | None = self._content[1]
         return last
 
@@ -269,7 +270,7 @@ class _PreloadNumRefs(ManifestPreloadCondition):
         }
 
 
-# A name that Python keeps for itself.
+# A reserved word of Python.
 setattr(_PreloadNumRefs, "from", property(lambda it: it._content[0], doc="The first number in."))
 
 
@@ -288,7 +289,7 @@ class _PreloadFalse(ManifestPreloadCondition):
 
 
 class ManifestSplitCondition(_Condition):
-    """Which arrays a rule of splitting is for."""
+    """The arrays that a splitting rule applies to."""
 
     __slots__ = ()
 

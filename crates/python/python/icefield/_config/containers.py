@@ -1,4 +1,4 @@
-"""Where virtual chunks may be."""
+"""Containers of virtual chunks."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ _SCHEMES = {
 
 
 class VirtualChunkContainer:
-    """A place that virtual chunks may refer to: a prefix of URLs, and the store that has what is below it.
+    """A container of virtual chunks: a prefix of URLs, and the store with the objects below it.
 
-    `url_prefix` ends in a slash. With a `name`, locations may be given relative to the container, as
-    `vcc://name/path`. All three can be changed; they are checked when the container is put into a configuration.
+    `url_prefix` ends in a slash. With a `name`, locations may be given relative to the container,
+    as `vcc://name/path`. All three are mutable; they are checked when the container is added to a
+    configuration.
     """
 
     __slots__ = ("_unknown", "name", "store", "url_prefix")

@@ -15,7 +15,7 @@ _AXIS = whole(2**64 - 1, doc="The place of a dimension, from 0.")
 
 
 class ManifestSplitDimCondition:
-    """Which dimension of an array a number of chunks is for: one of its nested classes."""
+    """The dimension that a number of chunks applies to: one of the nested classes."""
 
     __slots__ = ("_content",)
 
@@ -66,7 +66,7 @@ class ManifestSplitDimCondition:
 
 
 class _Axis(ManifestSplitDimCondition):
-    """The dimension at a place, from 0."""
+    """The dimension with a number, from 0."""
 
     __slots__ = ()
     __match_args__ = ("_0",)
@@ -88,7 +88,7 @@ class _DimensionName(ManifestSplitDimCondition):
 
 
 class _Any(ManifestSplitDimCondition):
-    """Every dimension that no other condition of the rule is for."""
+    """Every dimension that meets no other condition of the rule."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""How manifests are split, read ahead and compressed."""
+"""The splitting, preloading and compression of manifests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Dimension: TypeAlias = (
 ManifestSplitValues: TypeAlias = dict[_Dimension, int]
 """The number of chunks in each manifest along the dimensions that meet a condition."""
 SplitSizesDict: TypeAlias = dict[ManifestSplitCondition, ManifestSplitValues]
-"""The rules of splitting; the first whose condition an array meets is for it."""
+"""The splitting rules; the first rule whose condition an array meets applies."""
 
 _Rules: TypeAlias = Sequence[tuple[ManifestSplitCondition, Sequence[tuple[_Dimension, int]]]]
 
@@ -37,7 +37,7 @@ _NUM_CHUNKS = whole(_U32, doc="Chunks of a manifest along a dimension.")
 
 
 class ManifestPreloadConfig(Section):
-    """What of the manifests is read as soon as a session is opened."""
+    """The manifests to read as soon as a session opens."""
 
     __slots__ = ()
     _whole = True
@@ -111,10 +111,10 @@ def _read_rules(document: Any) -> list[Any]:
 
 
 class ManifestSplittingConfig(Section):
-    """Into how many manifests the chunk references of an array are divided.
+    """The splitting of the chunk references of an array into manifests.
 
-    The first rule whose condition an array meets is for it; the first condition of the rule that a dimension meets
-    gives the number of chunks of one manifest along it.
+    The first rule whose condition an array meets applies to it; the first condition of the rule
+    that a dimension meets gives the number of chunks per manifest along it.
     """
 
     __slots__ = ()
@@ -156,7 +156,7 @@ class ManifestSplittingConfig(Section):
 
 
 class ManifestVirtualChunkLocationCompressionConfig(Section):
-    """How the locations of virtual chunks are compressed. Only manifests of spec version 2 have this."""
+    """The compression of the locations of virtual chunks, in manifests of spec version 2."""
 
     __slots__ = ()
     _whole = True
@@ -183,7 +183,7 @@ class ManifestVirtualChunkLocationCompressionConfig(Section):
 
 
 class ManifestConfig(Section):
-    """How manifests are split, read ahead and compressed."""
+    """The splitting, preloading and compression of manifests."""
 
     __slots__ = ()
 

@@ -21,7 +21,7 @@ _U16 = 2**16 - 1
 
 
 class RepoUpdateRetryConfig(Section):
-    """How often, and how long apart, the update of a repository is tried (spec version 2)."""
+    """The number of attempts to update the repository info, and the delays between them (spec version 2)."""
 
     __slots__ = ()
 
@@ -38,7 +38,7 @@ def _default_retries() -> RepoUpdateRetryConfig:
 
 
 class _Opaque:
-    """A container that this version does not understand, kept for those that do."""
+    """A container that this version does not understand, kept for versions that do."""
 
     __slots__ = ("document",)
 
@@ -55,7 +55,7 @@ class _Opaque:
 
 
 class _Containers(Setting[dict[str, VirtualChunkContainer]]):
-    """The containers, which are changed by methods of the configuration only."""
+    """The containers. Only methods of the configuration change them."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -106,23 +106,23 @@ def _container(document: Any) -> Any:
 
 
 def _without_users(name: str, value: object) -> object:
-    """The containers by what may be shown of their prefixes."""
+    """The containers by the printable parts of their prefixes."""
     if name != "virtual_chunk_containers" or not isinstance(value, dict):
         return value
     return {shown_prefix(key): it for key, it in value.items()}
 
 
 class RepositoryConfig(Section):
-    """How a repository reads and writes. What is unset (None) has its default, which `print()` shows.
+    """The configuration of a repository. An unset setting (None) has its default, which `print()` shows.
 
-    Settings can be changed by assignment. They are checked at once: a wrong type raises `TypeError`, a number out of
+    Settings are mutable and checked at assignment: a wrong type raises `TypeError`, a number out of
     range `InvalidInputError`.
     """
 
     __slots__ = ("_filled",)
 
     _filled: StorageSettings | None
-    """The settings of `storage` that nobody set: those that the storage of the repository has by itself."""
+    """The defaults of unset settings of `storage`, from the storage of the repository."""
 
     inline_chunk_threshold_bytes = whole(
         _U16, 512, doc="Chunks of at most so many bytes are stored in manifests."
@@ -173,18 +173,19 @@ class RepositoryConfig(Section):
 
     @staticmethod
     def default() -> RepositoryConfig:
-        """A configuration with nothing set."""
+        """A configuration without settings."""
         return RepositoryConfig()
 
     def get_virtual_chunk_container(self, name: str) -> VirtualChunkContainer | None:
-        """The container of a prefix of URLs (with its slash at the end), None if there is none."""
+        """The container of a URL prefix (which ends in a slash), None if there is none."""
         found: dict[str, VirtualChunkContainer] = self.virtual_chunk_containers or {}
         return found.get(name)
 
     def set_virtual_chunk_container(self, cont: VirtualChunkContainer) -> None:
-        """Adds a container, in the place of one of the same prefix or name.
+        """Adds a container. Replaces one with the same prefix or name.
 
-        Raises `InvalidInputError` if its prefix does not end with a slash, or does not fit its store.
+        Raises `InvalidInputError` if its prefix does not end in a slash, or does not match its
+        store.
         """
         if not isinstance(cont, VirtualChunkContainer):
             raise TypeError(f"a container is a VirtualChunkContainer, not a {type(cont).__name__}")
@@ -197,19 +198,19 @@ class RepositoryConfig(Section):
         self._values["virtual_chunk_containers"] = kept | {cont.url_prefix: cont}
 
     def clear_virtual_chunk_containers(self) -> None:
-        """Takes all containers out."""
+        """Removes all containers."""
         self._values["virtual_chunk_containers"] = {}
 
     def _fill(self, defaults: StorageSettings) -> None:
-        """Shows in `storage`, if nothing of it is set, what the storage does by itself."""
+        """Shows the defaults of the storage in `storage`, if no setting of it is set."""
         if self.storage is None:
             self._filled = copy.deepcopy(defaults)
             self.storage = defaults
 
     def _unfilled(self) -> RepositoryConfig:
-        """What was set by somebody: `storage` without what was filled in and not changed since.
+        """The explicit settings: `storage` without filled-in defaults that were not changed since.
 
-        So a configuration that is shown, changed and given back asks for no more than the change.
+        A configuration that was shown, changed and passed back thus sets only the change.
         """
         filled = getattr(self, "_filled", None)
         if filled is None or self.storage is None:
@@ -224,7 +225,7 @@ class RepositoryConfig(Section):
         return bare
 
     def merge(self, other: RepositoryConfig) -> RepositoryConfig:
-        """A new configuration with the settings of `other`, and of this one where the other has none."""
+        """A new configuration with the settings of `other`, completed with those of this one."""
         if not isinstance(other, RepositoryConfig):
             raise TypeError(f"a configuration merges with another, not a {type(other).__name__}")
         return self._merged_with(other)

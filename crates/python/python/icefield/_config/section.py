@@ -1,6 +1,6 @@
-"""A part of the configuration: settings that may be unset, checked when they are set.
+"""Sections of the configuration: optional settings, checked when they are set.
 
-A part is the mapping that `config.yaml` holds for it; keys that this version does not know are kept as they are.
+A section is the mapping of `config.yaml` for it; unknown keys are kept unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Setting(Generic[T]):
-    """One setting of a section: what may be set, how it is written, and what holds while it is unset."""
+    """One setting of a section: its allowed values, its form in the document, and its default."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Setting(Generic[T]):
 
 
 class Section:
-    """The base of all parts. Equal if all settings are equal; can be copied and pickled."""
+    """The base class of all sections. Two are equal if all settings are equal. Can be copied and pickled."""
 
     __slots__ = ("_unknown", "_values")
 
@@ -123,7 +123,7 @@ class Section:
         return rows
 
     def _to_document(self) -> dict[str, Any]:
-        """What `config.yaml` holds for this part, with null for what is unset."""
+        """The mapping of `config.yaml` for this section, with null for unset settings."""
         document: dict[str, Any] = dict.fromkeys(it.name for it in type(self)._settings)
         for it in type(self)._settings:
             if it.name in self._values:
@@ -142,7 +142,7 @@ class Section:
         return section
 
     def _to_json(self) -> str:
-        """The document as JSON, which native code reads; a tag is a mapping of one key."""
+        """The document as JSON for native code; a tag is a mapping with one key."""
         return json.dumps(self._to_document())
 
     @classmethod
@@ -150,7 +150,7 @@ class Section:
         return cls._from_document(json.loads(document))
 
     def _merged_with(self, other: Self) -> Self:
-        """This section, with the settings of the other where it has any."""
+        """This section, overridden by the settings of the other."""
         if type(self)._whole:
             return copy.deepcopy(other)
         merged = copy.deepcopy(self)

@@ -1,1 +1,1 @@
-"""Who asks a storage, one file for each service."""
+"""Credentials of storages, one file per service."""

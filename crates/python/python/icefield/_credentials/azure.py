@@ -1,4 +1,4 @@
-"""Who asks Azure Blob Storage."""
+"""Credentials of Azure Blob Storage."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class AzureRefreshableCredential:
-    """What a function of Azure credentials returns: an access key, a SAS token or a bearer token, with its end."""
+    """The result of a credential function for Azure: an access key, a SAS token or a bearer token, with its expiry."""
 
     AccessKey: TypeAlias = "_AzureNewAccessKey"
     SasToken: TypeAlias = "_AzureNewSasToken"
@@ -111,7 +111,7 @@ class _AzureNewBearerToken(_AzureNew):
 
 
 class AzureStaticCredentials:
-    """Credentials of Azure that do not change."""
+    """Static credentials of Azure."""
 
     AccessKey: TypeAlias = "_AzureStaticAccessKey"
     SasToken: TypeAlias = "_AzureStaticSasToken"
@@ -151,7 +151,7 @@ AnyAzureStaticCredential: TypeAlias = (
 
 
 class AzureCredentials(_Credentials):
-    """Who asks Azure: `AzureCredentials.Static`, `.FromEnv`, `.Anonymous`, `.Refreshable`."""
+    """Credentials of Azure: `AzureCredentials.Static`, `.FromEnv`, `.Anonymous`, `.Refreshable`."""
 
     _service = "Azure"
 
@@ -162,19 +162,19 @@ class AzureCredentials(_Credentials):
 
 
 class _AzureAnonymous(_Anonymous, AzureCredentials):
-    """Nobody."""
+    """No credentials."""
 
     __slots__ = ()
 
 
 class _AzureFromEnv(_FromEnv, AzureCredentials):
-    """Whoever the variables `AZURE_…` of the environment say."""
+    """Credentials from the environment variables `AZURE_…`."""
 
     __slots__ = ()
 
 
 class _AzureStatic(_Static[AnyAzureStaticCredential], AzureCredentials):
-    """Credentials that do not change."""
+    """Static credentials."""
 
     __slots__ = ()
     _class = AzureStaticCredentials
@@ -185,7 +185,7 @@ class _AzureStatic(_Static[AnyAzureStaticCredential], AzureCredentials):
 
 
 class _AzureRefreshable(Function, AzureCredentials):
-    """Credentials that a function hands out, which returns one of `AzureRefreshableCredential`."""
+    """Credentials from a function, which returns one of `AzureRefreshableCredential`."""
 
     __slots__ = ()
     _form = AzureRefreshableCredential
@@ -201,9 +201,9 @@ def azure_static_credentials(
     sas_token: str | None = None,
     bearer_token: str | None = None,
 ) -> AnyAzureStaticCredential:
-    """Credentials of Azure that do not change.
+    """Static credentials of Azure.
 
-    Raises `InvalidInputError`, a `ValueError`, unless exactly one of them is given.
+    Raises `InvalidInputError`, a `ValueError`, unless exactly one argument is given.
     """
     one_way(
         "Azure",
@@ -226,17 +226,17 @@ def azure_refreshable_credentials(
     get_credentials: Callable[[], AzureRefreshableCredential],
     scatter_initial_credentials: bool = False,
 ) -> AzureCredentials.Refreshable:
-    """Credentials that a function hands out; see `s3_refreshable_credentials`."""
+    """Credentials from a function; see `s3_refreshable_credentials`."""
     return _AzureRefreshable._of(get_credentials, scatter_initial_credentials)
 
 
 def azure_from_env_credentials() -> AzureCredentials.FromEnv:
-    """Whoever the environment says, in the process that uses it."""
+    """Credentials from the environment of the process that uses the storage."""
     return _AzureFromEnv()
 
 
 def azure_anonymous_credentials() -> AzureCredentials.Anonymous:
-    """Nobody."""
+    """No credentials."""
     return _AzureAnonymous()
 
 
@@ -250,7 +250,7 @@ def azure_credentials(
     get_credentials: Callable[[], AzureRefreshableCredential] | None = None,
     scatter_initial_credentials: bool = False,
 ) -> AnyAzureCredential:
-    """Credentials of Azure; of the environment if nothing is given.
+    """Credentials of Azure; from the environment if no argument is given.
 
     Raises `InvalidInputError`, a `ValueError`, if several are given.
     """

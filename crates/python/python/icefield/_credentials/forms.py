@@ -1,4 +1,4 @@
-"""The forms that the credentials of every service have: nobody, the environment, what does not change, a function."""
+"""The forms of credentials of every service: anonymous, from the environment, static, and from a function."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from icefield._family import Member, _Bare, _One, _set
 __all__ = ["Asked", "Function", "OneText", "identity_of"]
 
 Asked: TypeAlias = tuple[Identity, Callable[[], str] | None]
-"""Who asks, as the description of a storage has it, and the function that hands out keys if there is one."""
+"""The credentials in the description of a storage, and the credential function if there is one."""
 
 T = TypeVar("T")
 
 
 class _Credentials:
-    """Who asks a service: the family of its forms."""
+    """Credentials of a service: the family of its forms."""
 
     _service: ClassVar[str] = ""
 
     def _identity(self) -> Asked:
-        raise TypeError(f"who asks {self._service} is one of {type(self).__name__}, not that itself")
+        raise TypeError(
+            f"the credentials of {self._service} are one of the forms of {type(self).__name__}, "
+            "not that class itself"
+        )
 
 
 class _Anonymous(_Bare):
@@ -57,13 +60,13 @@ class OneText(Member):
 
 
 class Function(Member):
-    """Keys that a function hands out: the pickle of the function, and a key that it has handed out already."""
+    """Credentials from a function: the pickle of the function, and its last result."""
 
     __slots__ = ("current", "pickled_function")
     __match_args__ = ("pickled_function", "current")
     _secret = True
     _form: ClassVar[type]
-    """What the function returns."""
+    """The type of the function's results."""
     pickled_function: bytes
     current: Any
 
@@ -78,7 +81,7 @@ class Function(Member):
 
     @classmethod
     def _of(cls, function: Callable[[], Any], scatter: bool) -> Self:
-        """Those of a function, which is called at once if what it hands out is to be scattered."""
+        """The credentials of a function, which is called at once if its first result is to be scattered."""
         scattered = truth(scatter, "scatter_initial_credentials")
         current = checked(function, cls._form) if scattered else None
         return cls(pickled(function), current)
@@ -88,7 +91,7 @@ class Function(Member):
 
 
 def identity_of(credential: object, family: type[_Credentials]) -> Asked:
-    """Who asks a service. Raises `TypeError` if the credentials are not of its family."""
+    """The credentials of a service. Raises `TypeError` if they are not of its family."""
     if not isinstance(credential, family):
         raise TypeError(
             f"credentials of {family._service} are {family.__name__}, not a {type(credential).__name__}"

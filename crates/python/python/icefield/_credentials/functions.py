@@ -1,4 +1,4 @@
-"""What credentials are made of: texts, times of expiry, functions that hand out new ones, and the choice of one way."""
+"""The parts of credentials: strings, times of expiry, credential functions, and the choice of one form."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 Identity: TypeAlias = dict[str, Any]
-"""Who asks, as the description of a storage has it."""
+"""The credentials in the description of a storage."""
 
 
 def refused(message: str) -> InvalidInputError:
@@ -54,7 +54,7 @@ def microseconds(at: datetime | None) -> int | None:
 
 
 class Source:
-    """What the native side calls for a key: gives the one that is at hand first, if it is still good."""
+    """The callable from which the native module gets keys. First returns the stored key, if it is still valid."""
 
     def __init__(self, pickled: bytes, current: Any, form: type) -> None:
         self._pickled = pickled
@@ -91,14 +91,14 @@ def pickled(function: Callable[[], Any]) -> bytes:
 
 
 def _name(function: Any) -> str:
-    """What a function is called; what it holds, such as the arguments of a `partial`, may be secret."""
+    """The name of a function. Its state, such as the arguments of a `partial`, may be secret."""
     while isinstance(function, partial):
         function = function.func
     return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def checked(function: Callable[[], Any], form: type) -> Any:
-    """What a function hands out now."""
+    """The current result of a function."""
     current = function()
     if not isinstance(current, form):
         raise TypeError(
@@ -108,9 +108,9 @@ def checked(function: Callable[[], Any], form: type) -> Any:
 
 
 def one_way(service: str, ways: Mapping[str, bool]) -> str | None:
-    """The one way to be known that was chosen.
+    """The one given form of credentials.
 
-    Raises `InvalidInputError`, a `ValueError`, if there are several.
+    Raises `InvalidInputError`, a `ValueError`, if several are given.
     """
     chosen = [name for name, is_chosen in ways.items() if is_chosen]
     if len(chosen) > 1:
@@ -128,10 +128,10 @@ def chosen(
     from_env: bool | None,
     get_credentials: object,
 ) -> str:
-    """How it was said who asks: by one of `static`, or "anonymous", "get_credentials" or "from_env".
+    """The given form of credentials: one of `static`, or "anonymous", "get_credentials" or "from_env".
 
-    It is the environment if nothing was said. Raises `InvalidInputError`, a `ValueError`, if several were, or if that
-    was the only one left and is refused.
+    It is "from_env" if none is given. Raises `InvalidInputError`, a `ValueError`, if several are
+    given, or if only "from_env" is left and is refused.
     """
     wants_environment = None if from_env is None else truth(from_env, "from_env")
     ways = {name: value is not None for name, value in static.items()} | {

@@ -1,4 +1,4 @@
-"""Who asks Google Cloud Storage."""
+"""Credentials of Google Cloud Storage."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __all__ = [
 
 
 class GcsBearerCredential:
-    """A token of Google Cloud Storage, and perhaps until when it is good."""
+    """A token of Google Cloud Storage, with an optional expiry."""
 
     __slots__ = ("_bearer", "_expires_after")
 
@@ -57,7 +57,7 @@ class GcsBearerCredential:
 
     @property
     def expires_after(self) -> datetime | None:
-        """When it ceases to be good, in UTC."""
+        """The time of its expiry, in UTC."""
         return self._expires_after
 
     def __eq__(self, other: object) -> bool:
@@ -83,7 +83,7 @@ def _bearer(bearer: str, expires_after: datetime | None) -> GcsBearerCredential:
 
 
 class GcsStaticCredentials:
-    """Credentials of Google that do not come from the environment: a file, its text, or a token."""
+    """Static credentials of Google: a file, its text, or a token."""
 
     ServiceAccount: TypeAlias = "_GcsStaticServiceAccount"
     ServiceAccountKey: TypeAlias = "_GcsStaticServiceAccountKey"
@@ -92,7 +92,7 @@ class GcsStaticCredentials:
 
 
 class _GcsStaticServiceAccount(OneText, GcsStaticCredentials):
-    """The path of a file with the key of a service account. Whoever uses it must have the file."""
+    """The path of a file with the key of a service account. Every process that uses it needs the file."""
 
     __slots__ = ()
 
@@ -111,7 +111,7 @@ class _GcsStaticServiceAccountKey(OneText, GcsStaticCredentials):
 
 
 class _GcsStaticApplicationCredentials(OneText, GcsStaticCredentials):
-    """The path of a file of application default credentials. Whoever uses it must have the file."""
+    """The path of a file of application default credentials. Every process that uses it needs the file."""
 
     __slots__ = ()
 
@@ -138,7 +138,7 @@ AnyGcsStaticCredential: TypeAlias = (
 
 
 class GcsCredentials(_Credentials):
-    """Who asks Google Cloud Storage: `GcsCredentials.Static`, `.FromEnv`, `.Anonymous`, `.Refreshable`."""
+    """Credentials of Google Cloud Storage: `GcsCredentials.Static`, `.FromEnv`, `.Anonymous`, `.Refreshable`."""
 
     _service = "Google Cloud Storage"
 
@@ -149,13 +149,13 @@ class GcsCredentials(_Credentials):
 
 
 class _GcsAnonymous(_Anonymous, GcsCredentials):
-    """Nobody."""
+    """No credentials."""
 
     __slots__ = ()
 
 
 class _GcsFromEnv(_FromEnv, GcsCredentials):
-    """Whoever the environment says: application default credentials."""
+    """Credentials from the environment: application default credentials."""
 
     __slots__ = ()
 
@@ -171,7 +171,7 @@ class _GcsStatic(_Static[AnyGcsStaticCredential], GcsCredentials):
 
 
 class _GcsRefreshable(Function, GcsCredentials):
-    """Tokens that a function hands out, which returns `GcsBearerCredential`."""
+    """Tokens from a function, which returns `GcsBearerCredential`."""
 
     __slots__ = ()
     _form = GcsBearerCredential
@@ -189,8 +189,8 @@ def gcs_static_credentials(
 ) -> AnyGcsStaticCredential:
     """Credentials of Google: the path of a file, its text, or a token.
 
-    Raises `InvalidInputError`, a `ValueError`, unless exactly one of them is given, and the file or the text is a JSON
-    object with a type.
+    Raises `InvalidInputError`, a `ValueError`, unless exactly one argument is given, and the file
+    or the text is a JSON object with a type.
     """
     ways = {
         "service_account_file": service_account_file is not None,
@@ -241,17 +241,17 @@ def gcs_refreshable_credentials(
     get_credentials: Callable[[], GcsBearerCredential],
     scatter_initial_credentials: bool = False,
 ) -> GcsCredentials.Refreshable:
-    """Tokens that a function hands out; see `s3_refreshable_credentials`."""
+    """Tokens from a function; see `s3_refreshable_credentials`."""
     return _GcsRefreshable._of(get_credentials, scatter_initial_credentials)
 
 
 def gcs_anonymous_credentials() -> GcsCredentials.Anonymous:
-    """Nobody."""
+    """No credentials."""
     return _GcsAnonymous()
 
 
 def gcs_from_env_credentials() -> GcsCredentials.FromEnv:
-    """Application default credentials, in the process that uses them."""
+    """Application default credentials of the process that uses the storage."""
     return _GcsFromEnv()
 
 
@@ -266,7 +266,7 @@ def gcs_credentials(
     get_credentials: Callable[[], GcsBearerCredential] | None = None,
     scatter_initial_credentials: bool = False,
 ) -> AnyGcsCredential:
-    """Credentials of Google Cloud Storage; of the environment if nothing is given.
+    """Credentials of Google Cloud Storage; from the environment if no argument is given.
 
     Raises `InvalidInputError`, a `ValueError`, if several are given.
     """

@@ -1,4 +1,4 @@
-"""Who asks S3."""
+"""Credentials of S3."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ __all__ = [
 
 
 class S3StaticCredentials:
-    """A key of S3. Its fields can be changed; a storage that was made of it keeps those that it had.
+    """A key of S3. Its fields are mutable; a storage keeps the values that they had at its creation.
 
-    `expires_after`, with a time zone, is when the key ceases to be good.
+    `expires_after` is the time of its expiry, with a time zone.
     """
 
     __slots__ = ("_access_key_id", "_expires_after", "_secret_access_key", "_session_token")
@@ -59,7 +59,7 @@ class S3StaticCredentials:
 
     @property
     def access_key_id(self) -> str:
-        """The name of the key."""
+        """The id of the key."""
         return self._access_key_id
 
     @access_key_id.setter
@@ -68,7 +68,7 @@ class S3StaticCredentials:
 
     @property
     def secret_access_key(self) -> str:
-        """The key itself."""
+        """The secret key."""
         return self._secret_access_key
 
     @secret_access_key.setter
@@ -86,7 +86,7 @@ class S3StaticCredentials:
 
     @property
     def expires_after(self) -> datetime | None:
-        """When the key ceases to be good, in UTC."""
+        """The time of the key's expiry, in UTC."""
         return self._expires_after
 
     @expires_after.setter
@@ -134,7 +134,7 @@ class S3StaticCredentials:
 
 
 class S3Credentials(_Credentials):
-    """Who asks a bucket of S3: `S3Credentials.Static`, `.FromEnv`, `.Anonymous`, `.Refreshable`."""
+    """Credentials of S3: `S3Credentials.Static`, `.FromEnv`, `.Anonymous`, `.Refreshable`."""
 
     _service = "S3"
 
@@ -145,13 +145,13 @@ class S3Credentials(_Credentials):
 
 
 class _S3FromEnv(_FromEnv, S3Credentials):
-    """Whoever the environment says: its variables, profiles, and the services of the machine."""
+    """Credentials from the environment: its variables, profiles, and the services of the machine."""
 
     __slots__ = ()
 
 
 class _S3Anonymous(_Anonymous, S3Credentials):
-    """Nobody: requests are not signed."""
+    """No credentials: requests are not signed."""
 
     __slots__ = ()
 
@@ -167,7 +167,7 @@ class _S3Static(_Static[S3StaticCredentials], S3Credentials):
 
 
 class _S3Refreshable(Function, S3Credentials):
-    """Keys that a function hands out, which returns `S3StaticCredentials`."""
+    """Keys from a function, which returns `S3StaticCredentials`."""
 
     __slots__ = ()
     _form = S3StaticCredentials
@@ -180,12 +180,12 @@ def s3_refreshable_credentials(
     get_credentials: Callable[[], S3StaticCredentials],
     scatter_initial_credentials: bool = False,
 ) -> S3Credentials.Refreshable:
-    """Credentials that a function hands out; it is called again before they expire.
+    """Credentials from a function, which is called again before they expire.
 
-    The function must be one that can be pickled: defined at the top level of a module. What it holds, such as the
-    arguments of a `functools.partial`, is pickled with it, and must be no secret. It runs on a thread of its own.
-    With `scatter_initial_credentials` it is called at once, and what it returns is used, and pickled, until it expires:
-    many workers then need not call it when they begin.
+    The function must be picklable, and so defined at the top level of a module. Its state, such as
+    the arguments of a `functools.partial`, is pickled with it, and must not be secret. It runs on a
+    thread of its own. With `scatter_initial_credentials`, it is called at once, and its result is
+    used and pickled until it expires, so that many workers need not call it at their start.
     """
     return _S3Refreshable._of(get_credentials, scatter_initial_credentials)
 
@@ -197,19 +197,19 @@ def s3_static_credentials(
     session_token: str | None = None,
     expires_after: datetime | None = None,
 ) -> S3Credentials.Static:
-    """A key of S3, with the token of a temporary session and the time of its end if there are any."""
+    """A key of S3, with the token and the expiry of a temporary session if there is one."""
     return _S3Static(
         S3StaticCredentials(access_key_id, secret_access_key, session_token, expires_after)
     )
 
 
 def s3_anonymous_credentials() -> S3Credentials.Anonymous:
-    """Nobody: requests are not signed."""
+    """No credentials: requests are not signed."""
     return _S3Anonymous()
 
 
 def s3_from_env_credentials() -> S3Credentials.FromEnv:
-    """Whoever the environment says, in the process that uses it."""
+    """Credentials from the environment of the process that uses the storage."""
     return _S3FromEnv()
 
 
@@ -224,9 +224,9 @@ def s3_credentials(
     get_credentials: Callable[[], S3StaticCredentials] | None = None,
     scatter_initial_credentials: bool = False,
 ) -> AnyS3Credential:
-    """Credentials of S3: a key, `anonymous`, `from_env`, or a function; of the environment if nothing is given.
+    """Credentials of S3: a key, `anonymous`, `from_env`, or a function; from the environment if no argument is given.
 
-    Raises `InvalidInputError`, a `ValueError`, if several are given, or half a key.
+    Raises `InvalidInputError`, a `ValueError`, if several are given, or only a part of a key.
     """
     key = (access_key_id, secret_access_key, session_token, expires_after)
     match chosen(

@@ -1,8 +1,8 @@
-"""What a pickle without secrets holds of credentials: how to ask for access, but no key.
+"""Credentials in pickles without secrets: the form of access, but no key.
 
-Pickles travel further than one thinks: over unencrypted connections of a cluster, into its logs, its spill files and
-the keys of its caches. So a storage can be told to leave secrets out of them. A key that was left out is replaced by the
-credentials of the environment, of the process that unpickles.
+Pickles reach many places: unencrypted connections of a cluster, its logs, its spill files and the
+keys of its caches. A storage can therefore leave secrets out of its pickles. The process that
+unpickles then uses the credentials of its environment instead of a key.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ _WITHOUT_SECRET = ("anonymous", "environment", "file", "function")
 
 
 def without_keys(description: dict[str, Any]) -> tuple[dict[str, Any], set[str]]:
-    """The description of a storage without keys, headers that may carry some, and queries of URLs; and what of these
-    was left out: "credentials", names of headers, `QUERY`."""
+    """The description of a storage without keys, headers that may carry keys, and queries of URLs;
+    and the list of left-out parts: "credentials", names of headers, `QUERY`.
+    """
     left, out = dict(description), set()
     if _is_key(left.get("credentials")):
         left["credentials"] = {"kind": "environment"}
@@ -45,8 +46,8 @@ def without_keys(description: dict[str, Any]) -> tuple[dict[str, Any], set[str]]
 
 
 def without_key(credential: T) -> T:
-    """Credentials of a storage, or for virtual chunks, without a key; themselves if they have none."""
-    # Grants of virtual chunks wrap the credentials of a service, unless these are given as they are.
+    """Credentials of a storage, or for virtual chunks, without a key; unchanged if they have none."""
+    # Grants of virtual chunks may wrap the credentials of a service.
     inner = getattr(credential, "_0", None)
     if isinstance(inner, _Credentials):
         left = _keyless(inner)
@@ -58,17 +59,17 @@ def without_key(credential: T) -> T:
 
 
 def _keyless(credential: _Credentials) -> _Credentials:
-    """The credentials of the environment instead of a key; a function without what it handed out."""
+    """The credentials of the environment instead of a key; a function without its last result."""
     if isinstance(credential, Function):
         if credential.current is None:
             return credential
         return cast(_Credentials, type(credential)(credential.pickled_function))
     if not _is_key(credential._identity()[0]):
         return credential
-    family: Any = credential  # Each form has the names of its family.
+    family: Any = credential  # Each form has the names of its family as attributes.
     return cast(_Credentials, family.FromEnv())
 
 
 def _is_key(identity: object) -> bool:
-    """Whether there may be a secret in who asks: in every form that is not known to hold none."""
+    """Whether credentials may hold a secret. True for every form that is not known to hold none."""
     return isinstance(identity, dict) and identity.get("kind") not in _WITHOUT_SECRET

@@ -1,1 +1,1 @@
-"""What a repository can do, by idea: references, history, upkeep, and its state as a whole."""
+"""The methods of a repository by topic: refs, history, maintenance, and its state as a whole."""

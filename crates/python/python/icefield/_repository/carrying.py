@@ -1,4 +1,4 @@
-"""Changes of one history taken over into another: merge, cherry-pick, revert."""
+"""Applying changes of one history to another: merge, cherry-pick, revert."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ __all__ = ["Carrying"]
 
 
 class Carrying(Handle):
-    """Merges, cherry-picks and reverts: each makes one commit on a branch, and needs no copy of any data.
+    """Merges, cherry-picks and reverts. Each creates one commit on a branch, and copies no data.
 
-    Collisions that the solver does not settle raise a `RebaseFailedError` with all of them, and change nothing. A
-    branch that moves meanwhile is followed, as long as nothing collides. To a `BasicConflictSolver`, what the branch has
-    is ours, and what is taken over is theirs.
+    If the solver leaves conflicts, the method raises a `RebaseFailedError` with all of them, and
+    changes nothing. If the branch moves meanwhile, the commit is rebased, unless there are
+    conflicts. For a `BasicConflictSolver`, the changes of the branch are ours, and the applied
+    changes are theirs.
     """
 
     def merge(
@@ -35,10 +36,10 @@ class Carrying(Handle):
         metadata: Mapping[str, Any] | None = None,
         solver: ConflictSolver | None = None,
     ) -> str | None:
-        """Takes over into the branch `into` what another history changed since the two went apart.
+        """Applies to the branch `into` the changes of another history since the two diverged.
 
-        Returns the id of the new snapshot, or None if there was nothing to take over. Without `solver`, strict
-        conflict detection decides.
+        Returns the id of the new snapshot, or None if there are no changes to apply. Without
+        `solver`, strict conflict detection applies.
         """
         version = exactly_one_version(branch, tag, snapshot_id)
         return self._carry("merge", version, into, message, metadata, solver)
@@ -52,7 +53,9 @@ class Carrying(Handle):
         metadata: Mapping[str, Any] | None = None,
         solver: ConflictSolver | None = None,
     ) -> str | None:
-        """Takes over what one snapshot changed. Returns the new snapshot, or None if all of it is there already."""
+        """Applies the changes of one snapshot. Returns the new snapshot, or None if the branch has
+        all of them already.
+        """
         version = ("snapshot", text(snapshot_id, "snapshot_id"))
         return self._carry("cherry-pick", version, onto, message, metadata, solver)
 
@@ -65,7 +68,7 @@ class Carrying(Handle):
         metadata: Mapping[str, Any] | None = None,
         solver: ConflictSolver | None = None,
     ) -> str | None:
-        """Takes back what one snapshot changed; what came after it stays. Returns the new snapshot, or None."""
+        """Undoes the changes of one snapshot; later changes stay. Returns the new snapshot, or None."""
         version = ("snapshot", text(snapshot_id, "snapshot_id"))
         return self._carry("revert", version, on, message, metadata, solver)
 
@@ -80,7 +83,7 @@ class Carrying(Handle):
         metadata: Mapping[str, Any] | None = None,
         solver: ConflictSolver | None = None,
     ) -> str | None:
-        """As `merge`, to be awaited."""
+        """The asynchronous form of `merge`."""
         version = exactly_one_version(branch, tag, snapshot_id)
         return await self._carry_async("merge", version, into, message, metadata, solver)
 
@@ -93,7 +96,7 @@ class Carrying(Handle):
         metadata: Mapping[str, Any] | None = None,
         solver: ConflictSolver | None = None,
     ) -> str | None:
-        """As `cherry_pick`, to be awaited."""
+        """The asynchronous form of `cherry_pick`."""
         version = ("snapshot", text(snapshot_id, "snapshot_id"))
         return await self._carry_async("cherry-pick", version, onto, message, metadata, solver)
 
@@ -106,7 +109,7 @@ class Carrying(Handle):
         metadata: Mapping[str, Any] | None = None,
         solver: ConflictSolver | None = None,
     ) -> str | None:
-        """As `revert`, to be awaited."""
+        """The asynchronous form of `revert`."""
         version = ("snapshot", text(snapshot_id, "snapshot_id"))
         return await self._carry_async("revert", version, on, message, metadata, solver)
 
@@ -176,5 +179,5 @@ def _message(kind: str, version: tuple[str, str], branch: str) -> str:
 def _committing(
     session: NativeSession, message: str, metadata: str | None
 ) -> _native.Task[str]:
-    # Who commits meanwhile is let by, if nothing collides.
+    # The commit is rebased onto concurrent commits, unless there are conflicts.
     return session.commit(message, metadata, _rules(None), 1000, False)

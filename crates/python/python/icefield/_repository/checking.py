@@ -1,4 +1,4 @@
-"""A repository checked as a whole, repaired by commits, and thinned out by rules."""
+"""Checks of a whole repository, repairs by commits, and retention by rules."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ class Checking(Handle):
         tips_only: bool = False,
         progress: Progress | None = None,
     ) -> FsckReport:
-        """Checks that all that branches and tags reach is there and whole. Nothing is changed.
+        """Checks that all objects that branches and tags reach exist and are intact. Changes nothing.
 
-        `read_chunks` reads chunks, too, instead of looking whether they are there; `virtual_chunks` looks at the files
-        that virtual chunks are in; `tips_only` leaves the past out.
+        `read_chunks` also reads chunks, instead of only checking that they exist; `virtual_chunks`
+        checks the files of virtual chunks; `tips_only` checks only the snapshots that refs point
+        to.
         """
         with told(progress) as tell:
             return _report(self._begin_check(read_chunks, virtual_chunks, tips_only, tell).wait())
@@ -43,7 +44,7 @@ class Checking(Handle):
         tips_only: bool = False,
         progress: Progress | None = None,
     ) -> FsckReport:
-        """As `fsck`, to be awaited."""
+        """The asynchronous form of `fsck`."""
         async with told(progress) as tell:
             return _report(await self._begin_check(read_chunks, virtual_chunks, tips_only, tell))
 
@@ -55,11 +56,12 @@ class Checking(Handle):
         restore_branch: str | None = None,
         progress: Progress | None = None,
     ) -> RepairReport:
-        """Makes commits that leave out what cannot be read; with `dry_run`, says what they would be.
+        """Commits to damaged branches without their unreadable parts; with `dry_run`, only reports those commits.
 
-        `drop_virtual_chunks` leaves out virtual chunks whose files are gone or changed, too; `restore_branch` gives a
-        branch that points nowhere the newest whole snapshot that no other branch reaches. Interrupted by Ctrl-C or a
-        cancelled `await`, it ends a moment later: each branch is as it was or repaired.
+        `drop_virtual_chunks` also leaves out virtual chunks whose files are missing or changed;
+        `restore_branch` moves a branch that points nowhere to the newest intact snapshot that no
+        other branch reaches. After Ctrl-C or a cancelled `await`, the repair ends a moment later,
+        with each branch either unchanged or repaired.
         """
         only_told = truth(dry_run, "dry_run")
         document = {
@@ -88,13 +90,14 @@ class Checking(Handle):
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> RetentionReport:
-        """Releases the snapshots that no rule keeps.
+        """Expires the snapshots that no rule keeps.
 
-        What stays: what is not `older_than` (a datetime with a time zone); the `last` so many snapshots; the newest
-        snapshot of each of so many hours that have one (`hourly`), and so on; of all branches, or of `branches`. The
-        first snapshot and what branches and tags point to stay anyway, unless `delete_expired_branches` or
-        `delete_expired_tags` lets go of them. With `dry_run`, nothing is changed. Without a rule it raises an error,
-        and releases nothing.
+        The rules keep snapshots that are not `older_than` a datetime with a time zone; the `last` N
+        snapshots; and the newest snapshot of each of the last N hours that have one (`hourly`), and
+        likewise for longer periods. They apply to all branches, or to `branches`. The first
+        snapshot and the tips of branches and tags always stay, except for refs that
+        `delete_expired_branches` or `delete_expired_tags` deletes. With `dry_run`, the method
+        changes nothing. Without a rule, it raises an error and changes nothing.
         """
         document = _policy(
             {
@@ -135,7 +138,7 @@ class Checking(Handle):
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> RetentionReport:
-        """As `retain`, to be awaited."""
+        """The asynchronous form of `retain`."""
         document = _policy(
             {
                 "last": last,

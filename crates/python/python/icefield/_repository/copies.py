@@ -1,4 +1,4 @@
-"""A repository at another place: copies, copies of an earlier version of the format, and bundles in one file."""
+"""Copies of a repository, copies in an earlier version of the format, and bundles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Path = str | os.PathLike[str]
 
 
 class Copies(Handle):
-    """Copies and bundles. Ids stay; what is there already is not moved again."""
+    """Copies and bundles. Ids stay; objects that exist at the destination are not copied again."""
 
     def copy(
         self,
@@ -38,13 +38,14 @@ class Copies(Handle):
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> CopyReport:
-        """Copies the repository to another storage; a second time, only what is new.
+        """Copies the repository to another storage. A second call copies only new objects.
 
-        `refs` names the branches and tags that go along (`NAME`, `branch:NAME`, `tag:NAME`; all, if there are none), and
-        `depth` how many of the newest snapshots of each. Branches of the destination are only moved forward, unless `force`
-        moves them all the same and replaces its configuration, metadata and feature flags. The copy has the version of the
-        format that the source has, or with `spec_version=2` version 2 of a source of version 1; `downgrade` makes one of
-        version 1 of a source of version 2. With `dry_run`, nothing is written.
+        `refs` names the branches and tags to copy (`NAME`, `branch:NAME`, `tag:NAME`; by default
+        all), and `depth` limits each to its newest snapshots. Branches of the destination are only
+        moved forward, unless `force` moves them in any direction and replaces the configuration,
+        metadata and feature flags. The copy has the format version of the source; `spec_version=2`
+        makes a copy of version 2 from a source of version 1, and `downgrade` one of version 1 from
+        a source of version 2. With `dry_run`, the method writes nothing.
         """
         said = _part(refs, depth, force=force, dry_run=dry_run, spec_version=_version(spec_version))
         with told(progress) as tell:
@@ -62,7 +63,7 @@ class Copies(Handle):
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> CopyReport:
-        """As `copy`, to be awaited."""
+        """The asynchronous form of `copy`."""
         said = _part(refs, depth, force=force, dry_run=dry_run, spec_version=_version(spec_version))
         async with told(progress) as tell:
             task = _native.copy(self._repository, destination._native(), said, tell)
@@ -79,12 +80,14 @@ class Copies(Handle):
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> DowngradeReport:
-        """Makes a copy of version 1 of the format of this repository of version 2, which stays as it is.
+        """Copies this repository of format version 2 as one of version 1. The source does not change.
 
-        What readers would miss raises an error of the kind `UNSUPPORTED_OPERATION_FOR_VERSION`, before anything is written: arrays with
-        chunk grids that are rectilinear or cannot be read, locations of virtual chunks that version 1 cannot spell, names of
-        refs with a slash. With `leave_out`, the branches and tags that lead there are left out instead. All else that version 1 has no place for is
-        in `DowngradeReport.not_carried`. `refs`, `depth`, `force` and `dry_run` are those of `copy`.
+        Parts that readers would miss raise an error of the kind `UNSUPPORTED_OPERATION_FOR_VERSION`
+        before anything is written: arrays with rectilinear or unreadable chunk grids, locations of
+        virtual chunks that version 1 cannot express, and names of refs with a slash. With
+        `leave_out`, the branches and tags that reach them are left out instead.
+        `DowngradeReport.not_carried` lists everything else that version 1 has no place for. `refs`,
+        `depth`, `force` and `dry_run` are those of `copy`.
         """
         said = _part(refs, depth, force=force, dry_run=dry_run, leave_out=truth(leave_out, "leave_out"))
         with told(progress) as tell:
@@ -102,7 +105,7 @@ class Copies(Handle):
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> DowngradeReport:
-        """As `downgrade`, to be awaited."""
+        """The asynchronous form of `downgrade`."""
         said = _part(refs, depth, force=force, dry_run=dry_run, leave_out=truth(leave_out, "leave_out"))
         async with told(progress) as tell:
             task = _native.downgrade(self._repository, destination._native(), said, tell)
@@ -120,8 +123,9 @@ class Copies(Handle):
     ) -> BundleReport:
         """Writes the repository into one file, a tar file that `unbundle` checks and reads.
 
-        `refs` and `depth` are those of `copy`. `since` is the id of a snapshot: what it reaches is left out, and must be
-        where the bundle is unpacked. The file appears when it is whole, and replaces another one only with `force`.
+        `refs` and `depth` are those of `copy`. `since` is the id of a snapshot: objects that it
+        reaches are left out, and the repository that reads the bundle must have them. The file
+        appears once it is complete, and replaces another file only with `force`.
         """
         new = _NewFile(file, truth(force, "force"))
         said = _part(refs, depth, since=since, described=self._described())
@@ -140,7 +144,7 @@ class Copies(Handle):
         force: bool = False,
         progress: Progress | None = None,
     ) -> BundleReport:
-        """As `bundle`, to be awaited."""
+        """The asynchronous form of `bundle`."""
         new = _NewFile(file, truth(force, "force"))
         said = _part(refs, depth, since=since, described=self._described())
         with new as path:
@@ -157,9 +161,11 @@ class Copies(Handle):
         force: bool = False,
         progress: Progress | None = None,
     ) -> CopyReport:
-        """Reads a bundle into a repository, which is made if there is none. All of it is checked before anything is written.
+        """Reads a bundle into a repository, which is created if there is none. The whole bundle is
+        checked before anything is written.
 
-        Branches of the destination are only moved forward, unless `force` moves them all the same.
+        Branches of the destination are only moved forward, unless `force` moves them in any
+        direction.
         """
         path = _path(file)
         with told(progress) as tell:
@@ -174,19 +180,19 @@ class Copies(Handle):
         force: bool = False,
         progress: Progress | None = None,
     ) -> CopyReport:
-        """As `unbundle`, to be awaited."""
+        """The asynchronous form of `unbundle`."""
         path = _path(file)
         async with told(progress) as tell:
             task = _native.unbundle(path, destination._native(), truth(force, "force"), tell)
             return CopyReport._of(json.loads(await task))
 
     def _described(self) -> str | None:
-        """Where the repository is, if that is a path."""
+        """The location of the repository, if that is a path."""
         return None if self._place is None else self._place.storage._local_path()
 
 
 class _NewFile:
-    """A file that is written beside its name, and gets it when it is whole."""
+    """A file that is written under a temporary name, and renamed once it is complete."""
 
     def __init__(self, name: _Path, replaces: bool) -> None:
         self._name = _path(name)
@@ -200,7 +206,7 @@ class _NewFile:
         return self._beside
 
     def __exit__(self, *_: object) -> None:
-        # Renamed, it is not there any more.
+        # The removal fails harmlessly if the file was renamed.
         if os.path.lexists(self._beside):
             os.unlink(self._beside)
 
@@ -209,12 +215,12 @@ class _NewFile:
             os.replace(self._beside, self._name)
             return
         try:
-            # A link does not replace what is there, however late it came.
+            # A hard link never replaces an existing file, not even a concurrent one.
             os.link(self._beside, self._name)
         except FileExistsError:
             raise self._exists() from None
         except OSError:
-            # No links here: the look at the beginning must do.
+            # This file system has no hard links: the check at the start must suffice.
             if os.path.lexists(self._name):
                 raise self._exists() from None
             os.rename(self._beside, self._name)
@@ -231,7 +237,7 @@ def _path(given: object) -> str:
         raise TypeError(f"`file` must be a path, not {type(given).__name__}")
     path = text(os.fspath(given), "file")
     if not os.path.basename(path):
-        raise InvalidInputError(f"`file` is {path!r}, which names no file", ErrorKind.INVALID_ARGUMENT)
+        raise InvalidInputError(f"`file` is {path!r}, which is not the name of a file", ErrorKind.INVALID_ARGUMENT)
     return path
 
 

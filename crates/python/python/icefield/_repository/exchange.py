@@ -1,4 +1,4 @@
-"""Data in from files and hierarchies of other formats, and out to them."""
+"""Imports from files and hierarchies of other formats, and exports to them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Source = str | os.PathLike[str]
 
 
 class Exchange(Handle):
-    """Imports and exports. Each import is one commit, and each export all or nothing on a local disk."""
+    """Imports and exports. Each import is one commit; on a local disk, each export is atomic."""
 
     @overload
     def import_files(
@@ -52,44 +52,49 @@ class Exchange(Handle):
         """Imports Zarr hierarchies (v2, v3, NCZarr; directories, zip files, URLs), NetCDF, HDF5, GeoTIFF, DMR++ and kerchunk
         references, and copies GRIB of edition 2.
 
-        `sources` are paths, URLs and patterns for them: `*`, `?`, `[abc]`, and `**` for any directories, of local files, in
-        buckets and on web servers that list their directories (`s3://archive/2020/**/*.nc`). What matches is sorted by name.
+        `sources` are paths, URLs and patterns for them: `*`, `?`, `[abc]`, and `**` for any
+        directories, for local files, in buckets and on web servers that list their directories
+        (`s3://archive/2020/**/*.nc`). Matches are sorted by name.
 
-        `variables` leaves just these arrays (or all below these groups) with the coordinates, bounds and grid mappings that they
-        name, `drop` leaves nodes out, and `rename` gives nodes other names, and dimensions those of their coordinates.
-        `skip_unsupported` leaves out what Zarr has no words for; `ImportReport.omitted` names each such node.
-        `split_compound` makes a group of an HDF5 array of compounds, with an array of each member. Of a TIFF file,
-        `overviews` become groups; `"none"` leaves them out, and a number takes that one in the place of the image.
+        `variables` selects these arrays (or all below these groups) with the coordinates, bounds
+        and grid mappings that they name, `drop` leaves nodes out, and `rename` renames nodes, and
+        dimensions with their coordinates. `skip_unsupported` leaves out nodes that Zarr cannot
+        express, which `ImportReport.omitted` names. `split_compound` imports an HDF5 array of
+        compounds as a group with one array per member. The `overviews` of a TIFF file become
+        groups; `"none"` leaves them out, and a number imports that overview instead of the image.
 
-        With `virtual`, chunks stay where they are and are referred to, but those of the arrays in `copy`; readers then
-        authorize the prefixes that `ImportReport.containers` lists. `concat` puts several sources behind one another along
-        a dimension, `append` puts them behind what the repository has (labels must be in order, unless `unordered`): in
-        the `order` in which they are given, of their names, or of the first values of their coordinates. Times in other
-        units or calendars are converted exactly to those of the result, or to `time_units`. Where coordinates overlap,
-        the import is refused, or keeps the elements of the `first` or the `last` source; so it does with messages
-        that a GRIB file has for one place. Numbers that a source packs or
-        types otherwise than the first are stored as there: exactly, or no farther off than `repack`; or `unpack` stores decoded
-        numbers. With `missing="fill"`, arrays that some
-        sources lack read as missing there. `attributes` says which the result has where they differ: those of the `first`
-        source, only `equal` ones (else the import is refused), or all but those that differ (`drop-conflicts`).
+        With `virtual`, the import refers to chunks in their files, except those of the arrays in
+        `copy`; readers then authorize the prefixes that `ImportReport.containers` lists. `concat`
+        concatenates several sources along a dimension, and `append` appends them to the repository
+        (labels must be in order, unless `unordered`). The `order` of the sources is the given one,
+        by name, or by the first values of their coordinates. Times in other units or calendars are
+        converted exactly to those of the result, or to `time_units`. Overlapping coordinates fail
+        the import, or it keeps the elements of the `first` or the `last` source; the same applies
+        to messages of a GRIB file for the same element. Numbers with another packing or data type
+        than in the first source are stored in its encoding, exactly or within `repack`; or `unpack`
+        stores decoded numbers. With `missing="fill"`, arrays that some sources do not have are
+        filled with the missing value. `attributes` selects the attributes of the result: those of
+        the `first` source, `equal` ones (the import fails if any differ), or all that do not differ
+        (`drop-conflicts`).
 
-        `chunks`, `shards` and `codec` say how the chunks of new arrays are cut and encoded, as in `rechunk`; coordinates keep
-        their chunks. What stays where it is keeps both.
+        `chunks`, `shards` and `codec` give the layout of new arrays, as in `rechunk`; coordinates
+        keep their chunks. Virtual chunks keep their layout.
 
-        `concat_new` makes each source one element of a new dimension, in the order of the values that `value_from` finds in
-        their names (`pattern:air_m{}.nc`), in a global attribute or in a scalar variable; with `concat`, the sources of each
-        value lie behind one another. `combine="by-coords"` finds out from the coordinates how the sources form a grid, and
-        refuses one with a file missing. With `append` and `skip_existing`, sources that are there already, by value, are left
-        out, so that one call imports what is new, every night.
+        `concat_new` makes each source one element of a new dimension, in the order of the values
+        that `value_from` finds in their names (`pattern:air_m{}.nc`), in a global attribute or in a
+        scalar variable; with `concat`, the sources with the same value are concatenated.
+        `combine="by-coords"` arranges the sources as a grid by their coordinates, and fails if a
+        file of the grid is missing. With `append` and `skip_existing`, sources whose coordinates
+        the repository has already are skipped, so that one call can import new files every night.
 
-        An import that broke off goes on where it was if it is called again, unless `resume` is False; `abandon_imports` ends
-        it.
+        A second call continues an interrupted import, unless `resume` is False; `abandon_imports`
+        discards it.
 
-        With `plan`, nothing is written, and what would be done is returned. Where sources have nothing that is new, there
-        is no commit, and `ImportReport.snapshot_id` is None.
+        With `plan`, the method writes nothing and returns the plan. If the sources have nothing
+        new, there is no commit, and `ImportReport.snapshot_id` is None.
 
-        Interrupted by Ctrl-C or a cancelled `await`, it ends a moment later, and without a commit unless that is being
-        published.
+        After Ctrl-C or a cancelled `await`, it ends a moment later, without a commit unless that is
+        already being published.
         """
         with told(options.get("progress")) as tell:
             return _imported(self._begin_import(sources, plan, options, tell).wait(), plan)
@@ -112,16 +117,16 @@ class Exchange(Handle):
     async def import_files_async(
         self, sources: Sources, *, plan: bool = False, **options: Unpack[ImportOptions]
     ) -> ImportPlan | ImportReport:
-        """As `import_files`, to be awaited."""
+        """The asynchronous form of `import_files`."""
         async with told(options.get("progress")) as tell:
             return _imported(await self._begin_import(sources, plan, options, tell), plan)
 
     def abandon_imports(self) -> list[AbandonedImport]:
-        """Ends imports that broke off; what they had stored is garbage from then on."""
+        """Discards interrupted imports. Their stored chunks become garbage."""
         return _abandoned(_native.end_imports(self._repository).wait())
 
     async def abandon_imports_async(self) -> list[AbandonedImport]:
-        """As `abandon_imports`, to be awaited."""
+        """The asynchronous form of `abandon_imports`."""
         return _abandoned(await _native.end_imports(self._repository))
 
     @overload
@@ -142,18 +147,20 @@ class Exchange(Handle):
     def rechunk(
         self, path: str, *, plan: bool = False, **options: Unpack[RechunkOptions]
     ) -> RechunkPlan | RechunkReport:
-        """Gives an array other `chunks`, `shards` or another `codec`, in one commit to `branch` (`main`).
+        """Changes the `chunks`, `shards` or `codec` of an array, in one commit to `branch` (`main`).
 
-        `chunks` and `shards` are lengths by the names of dimensions (`-1` or `"all"`: the length of the array; a dimension without
-        a name has its number); `shards="none"` leaves shards out. `codec` is `keep`, `none`, `zstd:LEVEL`, `gzip:LEVEL` or
-        `blosc:NAME:LEVEL`. Elements, attributes and names stay, and so does what was never written.
+        `chunks` and `shards` are lengths by the names of dimensions (`-1` or `"all"` is the length
+        of the array; a dimension without a name goes by its number); `shards="none"` removes
+        shards. `codec` is `keep`, `none`, `zstd:LEVEL`, `gzip:LEVEL` or `blosc:NAME:LEVEL`.
+        Elements, attributes and names stay, and unwritten chunks stay unwritten.
 
-        Chunks are decoded and encoded as a stream in bounded memory, on all processors. A commit of another session that touches
-        the array meanwhile raises `ConflictError`. With `plan`, nothing is written, and what would be done is returned.
-        `RechunkReport.snapshot_id` is None if the array has the layout already.
+        Chunks are decoded and encoded as a stream in bounded memory, on all processors. A
+        concurrent commit that touches the array raises `ConflictError`. With `plan`, the method
+        writes nothing and returns the plan. `RechunkReport.snapshot_id` is None if the array
+        already has the layout.
 
-        Interrupted by Ctrl-C or a cancelled `await`, it ends a moment later, and without a commit unless that is being
-        published.
+        After Ctrl-C or a cancelled `await`, it ends a moment later, without a commit unless that is
+        already being published.
         """
         with told(options.get("progress")) as tell:
             return _rechunked(self._begin_rechunk(path, plan, options, tell).wait(), plan)
@@ -176,7 +183,7 @@ class Exchange(Handle):
     async def rechunk_async(
         self, path: str, *, plan: bool = False, **options: Unpack[RechunkOptions]
     ) -> RechunkPlan | RechunkReport:
-        """As `rechunk`, to be awaited."""
+        """The asynchronous form of `rechunk`."""
         async with told(options.get("progress")) as tell:
             return _rechunked(await self._begin_rechunk(path, plan, options, tell), plan)
 
@@ -208,7 +215,7 @@ class Exchange(Handle):
         zip: bool = False,
         progress: Progress | None = None,
     ) -> ExportReport:
-        """As `export`, to be awaited."""
+        """The asynchronous form of `export`."""
         where, document = self._destination(destination, format, zip)
         async with told(progress) as tell:
             session = await self._exported(branch, tag, snapshot_id)
@@ -236,7 +243,7 @@ class Exchange(Handle):
         return self._repository.readonly_session(kind, name, None)
 
     def _destination(self, destination: _Source, format: str, zip: bool) -> tuple[str, str]:
-        """Where an export goes, and the document that says how."""
+        """The destination of an export, and the document of its options."""
         where = _location(destination, "destination")
         place = None if self._place is None else self._place.storage._local_path()
         document = {
@@ -248,7 +255,7 @@ class Exchange(Handle):
 
 
 def sources_of(given: object) -> list[str]:
-    """Returns the paths and URLs of what is to be imported."""
+    """Returns the paths and URLs of the sources."""
     if isinstance(given, str | bytes | os.PathLike) or not isinstance(given, Iterable):
         return [_location(given, "sources")]
     return [_location(source, "sources") for source in given]

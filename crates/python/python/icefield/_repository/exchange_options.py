@@ -1,4 +1,4 @@
-"""What imports and rechunkings can be asked, and the documents that say so."""
+"""The options of imports and rechunkings, and their JSON documents."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ Lengths: TypeAlias = Mapping[str, int | Literal["all"]]
 
 
 class _Layout(TypedDict, total=False):
-    """How chunks are cut and encoded, and where the commit goes."""
+    """The options of layout and commit."""
 
     chunks: Lengths | None
-    """Elements of a chunk by the names of dimensions; -1 or `"all"` for the length of the array. Others stay."""
+    """Lengths of chunks by the names of dimensions; -1 or `"all"` for the length of the array.
+    Other dimensions keep theirs.
+    """
     shards: Lengths | Literal["none"] | None
-    """Elements of a shard likewise, multiples of those of a chunk; `"none"` for no shards."""
+    """Lengths of shards, multiples of the lengths of chunks; `"none"` for no shards."""
     codec: str | None
     """`keep`, `none`, `zstd:LEVEL`, `gzip:LEVEL` or `blosc:NAME:LEVEL`."""
     branch: str
@@ -38,7 +40,7 @@ class _Layout(TypedDict, total=False):
     message: str | None
     """The commit message."""
     progress: Progress | None
-    """True for a bar, or a function that is called with what has been done."""
+    """True for a progress bar, or a function that is called with the progress."""
 
 
 class RechunkOptions(_Layout, total=False):
@@ -49,57 +51,73 @@ class ImportOptions(_Layout, total=False):
     """The options of `Repository.import_files`."""
 
     virtual: bool
-    """Refer to chunks where they lie."""
+    """Refer to chunks in their files instead of copying them."""
     copy: Iterable[str]
-    """Paths of arrays that are copied all the same."""
+    """Paths of arrays that are copied nevertheless."""
     group: str
     """The group to import into; `/`."""
     variables: Iterable[str] | None
-    """Paths of the arrays and groups that are imported; all by default."""
+    """Paths of the arrays and groups to import; all by default."""
     drop: Iterable[str]
-    """Paths of nodes that are left out."""
+    """Paths of nodes to leave out."""
     rename: Mapping[str, str] | None
-    """New names by paths."""
+    """New names by path."""
     skip_unsupported: bool
     """Leave out, and name, the nodes that cannot be imported."""
     split_compound: bool
-    """Make a group of an HDF5 array of compounds, with an array of each member."""
+    """Import an HDF5 array of compounds as a group with one array per member."""
     overviews: Literal["all", "none"] | int
-    """Overviews of a TIFF file: in groups below the image, left out, or the one of this number in the place of the image."""
+    """The overviews of a TIFF file to import: `"all"`, in groups; `"none"`; or the number of one
+    that replaces the image.
+    """
     concat: str | None
-    """The dimension along which sources lie behind one another."""
+    """The dimension along which sources are concatenated."""
     append: str | None
-    """The dimension along which sources lie behind what is there."""
+    """The dimension along which sources are appended to the repository."""
     concat_new: str | None
-    """A new dimension of which each source is one element; with `concat`, the sources of each value lie behind one another."""
+    """A new dimension of which each source is one element; with `concat`, sources with the same
+    value are concatenated.
+    """
     value_from: str | None
-    """Where values along the new dimension come from: `pattern:REGEX`, `attribute:NAME` or `variable:NAME`."""
+    """The origin of the values along the new dimension: `pattern:REGEX`, `attribute:NAME` or `variable:NAME`."""
     combine: Literal["nested", "by-coords"]
-    """How sources belong together: as the options say, or as the values of their coordinates do; `nested`."""
+    """The arrangement of sources: by the options (`nested`, the default) or by the values of
+    coordinates (`by-coords`).
+    """
     skip_existing: bool
-    """Leave out sources whose coordinates along `append` are all there, and create what is not there at all."""
+    """Skip sources whose coordinates along `append` are all in the repository; create arrays that do not exist."""
     resume: bool
-    """Go on where an import of the same sources broke off, and leave what is needed for that; True."""
+    """Continue an interrupted import of the same sources, and keep a record from which an import
+    can continue; True by default.
+    """
     unordered: bool
-    """Take coordinates along that dimension as they come."""
+    """Accept coordinates along that dimension in any order."""
     order: Literal["given", "name", "coordinate"]
-    """The order of the sources; `given`."""
+    """The order of the sources; `given` by default."""
     overlap: Literal["refuse", "first", "last"]
-    """What becomes of elements that overlap, and of messages of a GRIB file for one place; `refuse`."""
+    """The treatment of overlapping elements, and of messages of a GRIB file for the same element;
+    `refuse` by default.
+    """
     time_units: str | None
-    """Units of the time along the dimension; those of the first source by default."""
+    """Units of time along the dimension; those of the first source by default."""
     repack: float | None
-    """How far off numbers may be that a source stores otherwise than those it is put behind; they must be equal by default."""
+    """The largest difference of decoded numbers that are stored in another encoding than in their
+    source; 0 by default.
+    """
     unpack: bool
-    """Store decoded numbers, without `scale_factor` and `add_offset`, of arrays that sources pack or store otherwise."""
+    """Store decoded numbers, without `scale_factor` and `add_offset`, for arrays that a source
+    packs or encodes differently.
+    """
     missing: Literal["refuse", "fill"]
-    """What becomes of arrays that some sources lack, or the repository; `refuse`."""
+    """The treatment of arrays that some sources, or the repository, do not have; `refuse` by default."""
     attributes: Literal["first", "equal", "drop-conflicts"] | None
-    """Which attributes the result has where they differ; those of groups from the first source, and those of arrays equal."""
+    """The attributes of the result where sources differ. By default, groups have those of the first
+    source, and those of arrays must be equal.
+    """
 
 
 def import_document(options: ImportOptions, names: list[str]) -> dict[str, Any]:
-    """Returns what an import is told, with all defaults."""
+    """Returns the options of an import, with all defaults."""
     _check(options, ImportOptions, "import_files")
     first = os.path.basename(names[0].split("?")[0].rstrip("/")) if names else ""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
@@ -143,13 +161,13 @@ def _overviews(given: object) -> str | int:
 
 
 def rechunk_document(options: RechunkOptions, path: str) -> dict[str, Any]:
-    """Returns what a rechunking is told, with all defaults."""
+    """Returns the options of a rechunking, with all defaults."""
     _check(options, RechunkOptions, "rechunk")
     return {**_layout(options, f"Rechunk {path}"), "path": path}
 
 
 def _check(options: Mapping[str, object], known: type, function: str) -> None:
-    """Refuses options that there are not, as Python does for keywords."""
+    """Raises for unknown options, as Python does for keyword arguments."""
     for name in options:
         if name not in known.__annotations__:
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
@@ -167,7 +185,7 @@ def _layout(options: _Layout, message: str) -> dict[str, Any]:
 
 
 def _lengths(given: object, name: str) -> dict[str, str] | None:
-    """Lengths by dimensions, as texts: what is wrong with them is said in one place."""
+    """Lengths by dimension, as strings, so that one parser reports all errors."""
     if given is None:
         return None
     if not isinstance(given, Mapping):

@@ -1,4 +1,4 @@
-"""What all parts of a repository share."""
+"""The base class of all parts of a repository."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Handle"]
 
 
 class Handle(OpenedLate):
-    """An open repository: its native side, where it is, and the default metadata of its commits."""
+    """An open repository: its native side, its `Place`, and the default metadata of its commits."""
 
     _native_side = "_repository"
     _repository: _native.Repository

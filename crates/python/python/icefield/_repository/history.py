@@ -1,4 +1,4 @@
-"""Snapshots: how they follow each other, what differs between them, what is in them."""
+"""Snapshots: their history, their differences, and their contents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _text_on_request(method: _F) -> _F:
-    """Lets an inspection take `pretty`, too, and give a JSON text then, as version 1 did."""
+    """Lets an inspection also take `pretty`, and then return a JSON string, as version 1 did."""
 
     def shown(found: dict[str, Any], pretty: object) -> str:
         return json.dumps(found, indent=2 if pretty else None)
@@ -55,7 +55,7 @@ class History(Handle):
         tag: str | None = None,
         snapshot_id: str | None = None,
     ) -> Iterator[SnapshotInfo]:
-        """A snapshot and its ancestors, newest first. Give one of branch, tag and snapshot id."""
+        """A snapshot, given by one of branch, tag and snapshot id, and its ancestors, newest first."""
         version = exactly_one_version(branch, tag, snapshot_id)
         snapshots = CloseableIterator(
             self._repository.ancestry(*version), self._snapshot
@@ -70,7 +70,7 @@ class History(Handle):
         tag: str | None = None,
         snapshot_id: str | None = None,
     ) -> AsyncCloseableIterator[SnapshotInfo]:
-        """As `ancestry`, for `async for`."""
+        """The form of `ancestry` for `async for`."""
         version = exactly_one_version(branch, tag, snapshot_id)
         return AsyncCloseableIterator(
             self._begun(lambda: self._repository.ancestry(*version)), self._snapshot
@@ -84,10 +84,9 @@ class History(Handle):
         snapshot_id: str | None = None,
         plain: bool = False,
     ) -> AncestryGraph:
-        """A picture of the history of one branch, tag or snapshot; of all branches, if none is
-        given.
+        """The graph of the history of one branch, tag or snapshot, or of all branches if none is given.
 
-        `print` shows it with colours, or without if `plain`; a notebook shows it as an SVG.
+        `print` shows it with colours, unless `plain`; a notebook shows it as an SVG.
         """
         plain = truth(plain, "plain")
         branches = self._repository.list_branches().wait()
@@ -117,7 +116,7 @@ class History(Handle):
         snapshot_id: str | None = None,
         plain: bool = False,
     ) -> AncestryGraph:
-        """As `ancestry_graph`, to be awaited."""
+        """The asynchronous form of `ancestry_graph`."""
         plain = truth(plain, "plain")
         branches = await self._repository.list_branches()
         tags = await self._repository.list_tags()
@@ -139,13 +138,13 @@ class History(Handle):
         )
 
     def lookup_snapshot(self, snapshot_id: str) -> SnapshotInfo:
-        """What a snapshot says about itself."""
+        """The id, parent, time, message and metadata of a snapshot."""
         return self._snapshot(
             self._repository.lookup_snapshot(text(snapshot_id, "snapshot_id")).wait()
         )
 
     async def lookup_snapshot_async(self, snapshot_id: str) -> SnapshotInfo:
-        """As `lookup_snapshot`, to be awaited."""
+        """The asynchronous form of `lookup_snapshot`."""
         return self._snapshot(
             await self._repository.lookup_snapshot(text(snapshot_id, "snapshot_id"))
         )
@@ -156,7 +155,7 @@ class History(Handle):
         return [ManifestFileInfo._from_native(row) for row in task.wait()]
 
     async def list_manifest_files_async(self, snapshot_id: str) -> list[ManifestFileInfo]:
-        """As `list_manifest_files`, to be awaited."""
+        """The asynchronous form of `list_manifest_files`."""
         task = self._repository.list_manifest_files(text(snapshot_id, "snapshot_id"))
         return [ManifestFileInfo._from_native(row) for row in await task]
 
@@ -170,7 +169,7 @@ class History(Handle):
         to_tag: str | None = None,
         to_snapshot_id: str | None = None,
     ) -> Diff:
-        """What differs between two snapshots, told as what leads from the first to the second.
+        """The differences between two snapshots, as the changes from the first to the second.
 
         Give one of the three for each side. Any two snapshots of the repository can be compared:
         neither has to be an ancestor of the other.
@@ -189,7 +188,7 @@ class History(Handle):
         to_tag: str | None = None,
         to_snapshot_id: str | None = None,
     ) -> Diff:
-        """As `diff`, to be awaited."""
+        """The asynchronous form of `diff`."""
         start = exactly_one_version(from_branch, from_tag, from_snapshot_id, "from_")
         end = exactly_one_version(to_branch, to_tag, to_snapshot_id, "to_")
         return Diff._from_native(await self._repository.diff(start, end))
@@ -203,7 +202,7 @@ class History(Handle):
 
     @_text_on_request
     async def inspect_snapshot_async(self, snapshot_id: str) -> dict[str, Any]:
-        """As `inspect_snapshot`, to be awaited."""
+        """The asynchronous form of `inspect_snapshot`."""
         return _object(await self._repository.inspect_snapshot(text(snapshot_id, "snapshot_id")))
 
     @_text_on_request
@@ -215,26 +214,26 @@ class History(Handle):
 
     @_text_on_request
     async def inspect_manifest_async(self, manifest_id: str) -> dict[str, Any]:
-        """As `inspect_manifest`, to be awaited."""
+        """The asynchronous form of `inspect_manifest`."""
         return _object(await self._repository.inspect_manifest(text(manifest_id, "manifest_id")))
 
     @_text_on_request
     def inspect_transaction_log(self, snapshot_id: str) -> dict[str, Any]:
-        """The contents of the log of what a commit changed."""
+        """The contents of the transaction log of a commit."""
         return _object(
             self._repository.inspect_transaction_log(text(snapshot_id, "snapshot_id")).wait()
         )
 
     @_text_on_request
     async def inspect_transaction_log_async(self, snapshot_id: str) -> dict[str, Any]:
-        """As `inspect_transaction_log`, to be awaited."""
+        """The asynchronous form of `inspect_transaction_log`."""
         return _object(
             await self._repository.inspect_transaction_log(text(snapshot_id, "snapshot_id"))
         )
 
     @_text_on_request
     def inspect_repo_info(self) -> dict[str, Any]:
-        """The contents of the object that format version 2 keeps the state of the repository in.
+        """The contents of the object `repo`, in which format version 2 keeps the state of the repository.
 
         Version 1 has none, and raises a `FormatError`.
         """
@@ -242,14 +241,14 @@ class History(Handle):
 
     @_text_on_request
     async def inspect_repo_info_async(self) -> dict[str, Any]:
-        """As `inspect_repo_info`, to be awaited."""
+        """The asynchronous form of `inspect_repo_info`."""
         return _object(await self._repository.inspect_repo_info())
 
 
 def _tips(
     branches: list[str], branch: str | None, tag: str | None, snapshot_id: str | None
 ) -> list[tuple[str, str]]:
-    """Where the graph of a history begins: at what is asked for, or at all branches."""
+    """The tips of the graph: the given revision, or all branches."""
     if branch is tag is snapshot_id is None:
         return [("branch", name) for name in sorted(branches)]
     return [exactly_one_version(branch, tag, snapshot_id)]

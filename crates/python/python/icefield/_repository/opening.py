@@ -1,4 +1,4 @@
-"""Opening and creating: what callers say, as the native side takes it."""
+"""Conversions of the arguments for opening and creating, for the native module."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def known_version(number: int | None) -> SpecVersion | None:
 
 
 def _version(version: SpecVersion | int | None) -> int:
-    """The number of the format version of a repository that is made."""
+    """The number of the format version of a new repository."""
     if version is None:
         return int(SpecVersion.current())
     number = whole(version, "spec_version", "unsupported-spec-version", 0, 255)
@@ -106,7 +106,7 @@ def _version(version: SpecVersion | int | None) -> int:
 
 
 def _warn_of_none(access: Access) -> None:
-    """`None` as a credential takes what it finds in the environment, which nobody sees."""
+    """`None` as a credential uses the credentials of the environment, which the call does not show."""
     if not isinstance(access, Mapping):
         return
     for prefix, credential in access.items():
@@ -122,7 +122,7 @@ def _warn_of_none(access: Access) -> None:
 
 
 def _instead(prefix: str) -> str:
-    """A credential that does what None does for a container."""
+    """The explicit credential that is equivalent to None for a container."""
     return {
         "s3": "Credentials.S3(S3Credentials.FromEnv())",
         "tigris": "Credentials.S3(S3Credentials.FromEnv())",

@@ -16,13 +16,13 @@ class Refs(Handle):
     """
 
     def create_branch(self, branch: str, snapshot_id: str) -> None:
-        """Makes a branch that begins at a snapshot. If it exists, raises an error and leaves it."""
+        """Creates a branch at a snapshot. If the branch exists, raises an error and leaves it unchanged."""
         self._repository.create_branch(
             text(branch, "branch"), text(snapshot_id, "snapshot_id")
         ).wait()
 
     async def create_branch_async(self, branch: str, snapshot_id: str) -> None:
-        """As `create_branch`, to be awaited."""
+        """The asynchronous form of `create_branch`."""
         await self._repository.create_branch(
             text(branch, "branch"), text(snapshot_id, "snapshot_id")
         )
@@ -32,24 +32,24 @@ class Refs(Handle):
         return set(self._repository.list_branches().wait())
 
     async def list_branches_async(self) -> set[str]:
-        """As `list_branches`, to be awaited."""
+        """The asynchronous form of `list_branches`."""
         return set(await self._repository.list_branches())
 
     def lookup_branch(self, branch: str) -> str:
-        """The id of the snapshot that a branch is at."""
+        """The id of the snapshot that a branch points to."""
         return self._repository.lookup_branch(text(branch, "branch")).wait()
 
     async def lookup_branch_async(self, branch: str) -> str:
-        """As `lookup_branch`, to be awaited."""
+        """The asynchronous form of `lookup_branch`."""
         return await self._repository.lookup_branch(text(branch, "branch"))
 
     def reset_branch(
         self, branch: str, snapshot_id: str, *, from_snapshot_id: str | None = None
     ) -> None:
-        """Sets a branch to a snapshot; what was committed after it is no longer reachable by the
-        branch.
+        """Moves a branch to a snapshot; commits after it are no longer reachable by the branch.
 
-        With `from_snapshot_id`, raises a `ConflictError` if the branch is not at that snapshot.
+        With `from_snapshot_id`, raises a `ConflictError` if the branch does not point to that
+        snapshot.
         """
         self._repository.reset_branch(
             text(branch, "branch"),
@@ -60,7 +60,7 @@ class Refs(Handle):
     async def reset_branch_async(
         self, branch: str, snapshot_id: str, *, from_snapshot_id: str | None = None
     ) -> None:
-        """As `reset_branch`, to be awaited."""
+        """The asynchronous form of `reset_branch`."""
         await self._repository.reset_branch(
             text(branch, "branch"),
             text(snapshot_id, "snapshot_id"),
@@ -72,18 +72,18 @@ class Refs(Handle):
         self._repository.delete_branch(text(branch, "branch")).wait()
 
     async def delete_branch_async(self, branch: str) -> None:
-        """As `delete_branch`, to be awaited."""
+        """The asynchronous form of `delete_branch`."""
         await self._repository.delete_branch(text(branch, "branch"))
 
     def create_tag(self, tag: str, snapshot_id: str) -> None:
-        """Gives a snapshot a name that never moves.
+        """Creates a tag: a name for a snapshot that never moves.
 
-        A name that was used once, even if deleted, cannot be used again.
+        The name of a tag cannot be used again, even after the tag is deleted.
         """
         self._repository.create_tag(text(tag, "tag"), text(snapshot_id, "snapshot_id")).wait()
 
     async def create_tag_async(self, tag: str, snapshot_id: str) -> None:
-        """As `create_tag`, to be awaited."""
+        """The asynchronous form of `create_tag`."""
         await self._repository.create_tag(text(tag, "tag"), text(snapshot_id, "snapshot_id"))
 
     def list_tags(self) -> set[str]:
@@ -91,15 +91,15 @@ class Refs(Handle):
         return set(self._repository.list_tags().wait())
 
     async def list_tags_async(self) -> set[str]:
-        """As `list_tags`, to be awaited."""
+        """The asynchronous form of `list_tags`."""
         return set(await self._repository.list_tags())
 
     def lookup_tag(self, tag: str) -> str:
-        """The id of the snapshot that a tag names."""
+        """The id of the snapshot that a tag points to."""
         return self._repository.lookup_tag(text(tag, "tag")).wait()
 
     async def lookup_tag_async(self, tag: str) -> str:
-        """As `lookup_tag`, to be awaited."""
+        """The asynchronous form of `lookup_tag`."""
         return await self._repository.lookup_tag(text(tag, "tag"))
 
     def delete_tag(self, tag: str) -> None:
@@ -107,7 +107,7 @@ class Refs(Handle):
         self._repository.delete_tag(text(tag, "tag")).wait()
 
     async def delete_tag_async(self, tag: str) -> None:
-        """As `delete_tag`, to be awaited."""
+        """The asynchronous form of `delete_tag`."""
         await self._repository.delete_tag(text(tag, "tag"))
 
 

@@ -1,4 +1,4 @@
-"""What a repository of format version 2 says of itself as a whole: metadata, status, feature flags, operations log."""
+"""The state of a repository of format version 2 as a whole: metadata, status, feature flags, operations log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["State"]
 class State(Handle):
     """Metadata, status, feature flags and the operations log of a repository.
 
-    Repositories of format version 1 have none of it: with them, all of this raises a `FormatError`
+    Repositories of format version 1 have none of these: the methods raise a `FormatError`
     ("unsupported-spec-version").
     """
 
@@ -34,7 +34,7 @@ class State(Handle):
         return _object(self._repository.metadata().wait())
 
     async def get_metadata_async(self) -> dict[str, Any]:
-        """As `get_metadata`, to be awaited."""
+        """The asynchronous form of `get_metadata`."""
         return _object(await self._repository.metadata())
 
     def set_metadata(self, metadata: dict[str, Any]) -> None:
@@ -42,18 +42,18 @@ class State(Handle):
         self._repository.set_metadata(_document(metadata)).wait()
 
     async def set_metadata_async(self, metadata: dict[str, Any]) -> None:
-        """As `set_metadata`, to be awaited."""
+        """The asynchronous form of `set_metadata`."""
         await self._repository.set_metadata(_document(metadata))
 
     def update_metadata(self, metadata: dict[str, Any]) -> dict[str, Any]:
         """Replaces some keys of the metadata of the repository, and returns all of it.
 
-        Keys that others set at the same time stay.
+        Keys that other clients set concurrently stay.
         """
         return _object(self._repository.update_metadata(_document(metadata)).wait())
 
     async def update_metadata_async(self, metadata: dict[str, Any]) -> dict[str, Any]:
-        """As `update_metadata`, to be awaited."""
+        """The asynchronous form of `update_metadata`."""
         return _object(await self._repository.update_metadata(_document(metadata)))
 
     @property
@@ -66,19 +66,19 @@ class State(Handle):
         return _status(*self._repository.status().wait())
 
     async def get_status_async(self) -> RepoStatus:
-        """As `get_status`, to be awaited."""
+        """The asynchronous form of `get_status`."""
         return _status(*await self._repository.status())
 
     def set_status(self, status: RepoStatus) -> None:
         """Sets whether the repository can be written to.
 
-        While it is only for reading, every write raises a `ReadOnlyError`, also commits of sessions
-        that are open already.
+        While it is read-only, every write raises a `ReadOnlyError`, including commits of open
+        sessions.
         """
         self._begin_status(status).wait()
 
     async def set_status_async(self, status: RepoStatus) -> None:
-        """As `set_status`, to be awaited."""
+        """The asynchronous form of `set_status`."""
         await self._begin_status(status)
 
     def _begin_status(self, status: RepoStatus) -> _native.Task[None]:
@@ -96,7 +96,7 @@ class State(Handle):
         return _flags(self._repository.feature_flags().wait())
 
     async def feature_flags_async(self) -> list[FeatureFlag]:
-        """As `feature_flags`, to be awaited."""
+        """The asynchronous form of `feature_flags`."""
         return _flags(await self._repository.feature_flags())
 
     def enabled_feature_flags(self) -> list[FeatureFlag]:
@@ -104,7 +104,7 @@ class State(Handle):
         return [it for it in self.feature_flags() if it.enabled]
 
     async def enabled_feature_flags_async(self) -> list[FeatureFlag]:
-        """As `enabled_feature_flags`, to be awaited."""
+        """The asynchronous form of `enabled_feature_flags`."""
         return [it for it in await self.feature_flags_async() if it.enabled]
 
     def disabled_feature_flags(self) -> list[FeatureFlag]:
@@ -112,7 +112,7 @@ class State(Handle):
         return [it for it in self.feature_flags() if not it.enabled]
 
     async def disabled_feature_flags_async(self) -> list[FeatureFlag]:
-        """As `disabled_feature_flags`, to be awaited."""
+        """The asynchronous form of `disabled_feature_flags`."""
         return [it for it in await self.feature_flags_async() if not it.enabled]
 
     def set_feature_flag(self, name: str, setting: bool | None) -> None:
@@ -120,7 +120,7 @@ class State(Handle):
         self._begin_flag(name, setting).wait()
 
     async def set_feature_flag_async(self, name: str, setting: bool | None) -> None:
-        """As `set_feature_flag`, to be awaited."""
+        """The asynchronous form of `set_feature_flag`."""
         await self._begin_flag(name, setting)
 
     def _begin_flag(self, name: str, setting: bool | None) -> _native.Task[None]:
@@ -128,16 +128,16 @@ class State(Handle):
         return self._repository.set_feature_flag(text(name, "name"), value)
 
     def ops_log(self) -> Iterator[Update]:
-        """What was done to the repository, newest first.
+        """The operations log of the repository, newest entry first.
 
-        It ends where an object that it goes on in is missing.
+        It ends early if an object with older entries is missing.
         """
         updates = CloseableIterator(self._repository.operations(), _update)
         updates._fill()
         return updates
 
     def ops_log_async(self) -> AsyncCloseableIterator[Update]:
-        """As `ops_log`, for `async for`."""
+        """The form of `ops_log` for `async for`."""
         return AsyncCloseableIterator(self._begun(lambda: self._repository.operations()), _update)
 
 

@@ -1,4 +1,4 @@
-"""Upkeep: what is forgotten, deleted, counted and rewritten."""
+"""Maintenance: expiration, garbage collection, statistics, and manifests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Upkeep"]
 
 
 class Upkeep(Handle):
-    """Expiry, garbage collection, statistics, and new manifests."""
+    """Expiration, garbage collection, statistics, and rewriting of manifests."""
 
     def expire_snapshots(
         self,
@@ -27,14 +27,13 @@ class Upkeep(Handle):
         delete_expired_branches: bool = False,
         delete_expired_tags: bool = False,
     ) -> set[str]:
-        """Takes snapshots older than a time (which needs a time zone) out of the history; returns
-        their ids.
+        """Removes snapshots older than a time (with a time zone) from the histories, and returns their ids.
 
-        The first snapshot of the repository and what a branch or tag is at stay, unless such
-        branches (never `main`) and tags are deleted, too. Nothing is deleted from the storage
-        before the next garbage collection, and ids that are returned may still be reachable by
-        another branch or tag. Interrupted by Ctrl-C or a cancelled `await`, it ends a moment later:
-        what it has done stays, and doing it again goes on.
+        The first snapshot of the repository and the tips of branches and tags stay, unless expired
+        branches (never `main`) and tags are deleted, too. Only the next garbage collection deletes
+        objects from the storage, and another branch or tag may still reach a returned id. After
+        Ctrl-C or a cancelled `await`, it ends a moment later: completed steps stay, and a second
+        call continues.
         """
         return set(
             self._begin_expiry(older_than, delete_expired_branches, delete_expired_tags).wait()
@@ -47,7 +46,7 @@ class Upkeep(Handle):
         delete_expired_branches: bool = False,
         delete_expired_tags: bool = False,
     ) -> set[str]:
-        """As `expire_snapshots`, to be awaited."""
+        """The asynchronous form of `expire_snapshots`."""
         return set(
             await self._begin_expiry(older_than, delete_expired_branches, delete_expired_tags)
         )
@@ -75,16 +74,15 @@ class Upkeep(Handle):
         max_concurrent_listings: int | None = None,
         force: bool = False,
     ) -> GCSummary:
-        """Deletes objects that nothing refers to and that are older than a time (which needs a time
-        zone).
+        """Deletes objects that nothing refers to and that are older than a time (with a time zone).
 
-        Chunks of a session that is still being written are referred to by nothing until it commits.
-        So what is younger than an hour stays, whatever the time given: by then a session has
-        a lease, which is respected. `force` deletes younger objects, too: only for repositories that
-        nobody writes to meanwhile. The time is compared with times that the storage's clock gave.
-        Interrupted by Ctrl-C or a cancelled `await`, it ends a moment later and keeps no other collection waiting; doing it
-        again goes on. `dry_run` only counts. The `max_…` limits are
-        checked and otherwise not used: this implementation bounds its memory by itself.
+        Nothing refers to the chunks of an open session until it commits. Objects younger than an
+        hour therefore stay, whatever the given time: an older session has a lease, which protects
+        its chunks. `force` also deletes younger objects, which is safe only while no other client
+        writes to the repository. The time is compared with times of the storage's clock. After
+        Ctrl-C or a cancelled `await`, it ends a moment later and blocks no other collection; a
+        second call continues. `dry_run` only counts. The `max_…` limits are checked and have no
+        other effect: this implementation bounds its memory by itself.
         """
         return GCSummary._from_native(
             self._begin_collection(delete_object_older_than, dry_run, force, locals()).wait()
@@ -104,7 +102,7 @@ class Upkeep(Handle):
         max_concurrent_listings: int | None = None,
         force: bool = False,
     ) -> GCSummary:
-        """As `garbage_collect`, to be awaited."""
+        """The asynchronous form of `garbage_collect`."""
         return GCSummary._from_native(
             await self._begin_collection(delete_object_older_than, dry_run, force, locals())
         )
@@ -140,7 +138,7 @@ class Upkeep(Handle):
         max_decoded_manifest_mem_bytes: int = 4 * 1024 * 1024 * 1024,
         max_concurrent_manifest_fetches: int = 500,
     ) -> ChunkStorageStats:
-        """As `chunk_storage_stats`, to be awaited."""
+        """The asynchronous form of `chunk_storage_stats`."""
         _check_limits(locals())
         return ChunkStorageStats._from_native(await self._repository.chunk_storage_stats())
 
@@ -167,7 +165,7 @@ class Upkeep(Handle):
         max_decoded_manifest_mem_bytes: int = 4 * 1024 * 1024 * 1024,
         max_concurrent_manifest_fetches: int = 500,
     ) -> int:
-        """As `total_chunks_storage`, to be awaited."""
+        """The asynchronous form of `total_chunks_storage`."""
         _check_limits(locals())
         _warn_total()
         return ChunkStorageStats._from_native(
@@ -182,12 +180,13 @@ class Upkeep(Handle):
         metadata: dict[str, Any] | None = None,
         commit_method: CommitMethod = "new_commit",
     ) -> str:
-        """Writes all manifests of a branch anew, split as the configuration says, and commits;
+        """Rewrites all manifests of a branch, split by the rules of the configuration, and commits;
         returns the snapshot id.
 
-        Interrupted by Ctrl-C or a cancelled `await`, it ends a moment later, and without a commit unless
-        that is being published. With the `commit_method` "amend", the new snapshot takes the place of the last
-        commit of the branch, as `Session.amend` says; format version 1 has no such thing, and raises a `FormatError`.
+        After Ctrl-C or a cancelled `await`, it ends a moment later, without a commit unless that is
+        already being published. With the `commit_method` "amend", the new snapshot replaces the
+        last commit of the branch, as in `Session.amend`; format version 1 has no amended commits,
+        and raises a `FormatError`.
         """
         return self._begin_rewrite(message, branch, metadata, commit_method).wait()
 
@@ -199,7 +198,7 @@ class Upkeep(Handle):
         metadata: dict[str, Any] | None = None,
         commit_method: CommitMethod = "new_commit",
     ) -> str:
-        """As `rewrite_manifests`, to be awaited."""
+        """The asynchronous form of `rewrite_manifests`."""
         return await self._begin_rewrite(message, branch, metadata, commit_method)
 
     def _begin_rewrite(

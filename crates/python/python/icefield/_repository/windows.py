@@ -1,4 +1,4 @@
-"""Windows that move along a dimension: what comes in, what goes, in one commit for all arrays that have it."""
+"""Windows that move along a dimension: elements enter and leave all arrays that have it, in one commit."""
 
 from __future__ import annotations
 
@@ -20,55 +20,57 @@ _KIND = "invalid-argument"
 
 
 class Windows(Handle):
-    """Appends, prepends, trims and rolls datasets along a dimension. No chunk is rewritten; readers see the window before
-    or the one after.
+    """Appends to, prepends to, trims and rolls datasets along a dimension. No chunk is rewritten;
+    readers see either the old window or the new one.
 
-    Common arguments: `branch`; `group`, below which arrays with the dimension move; `labels`, coordinates of the elements
-    that come in (without them, regular axes go on with their step); `keep`, what stays at most, a number of elements or a
-    length of time such as `"7 days"`; `key`, a name for this move: a second one with the same key does nothing; `message`;
-    `mask`, whether the start may lie within a chunk (elements before it are then fill values). Each returns the id of the
-    snapshot. Writers that were faster are waited for and the move is done again; what collides for good raises a
-    `ConflictError`, and what cannot move an `InvalidInputError` that names the array.
+    Common arguments: `branch`; `group`, below which arrays with the dimension move; `labels`,
+    coordinates of the new elements (without them, regular axes continue with their step); `keep`,
+    the largest length afterwards, a number of elements or a length of time such as `"7 days"`;
+    `key`, a name for this move: a second move with the same key does nothing; `message`; `mask`,
+    whether the window may start within a chunk (elements before the start then read as fill
+    values). Each method returns the id of the snapshot. If a concurrent commit comes first, the
+    move is retried; an unresolvable conflict raises a `ConflictError`, and an array that cannot
+    move an `InvalidInputError` that names it.
     """
 
     def append(self, dimension: str, elements: int, **options: Any) -> str:
-        """So many elements come in at the end, empty, for the writer to fill."""
+        """Adds elements at the end, which are empty until they are written."""
         return self._begin(dimension, options, append=_count(elements)).wait()[0]
 
     def prepend(self, dimension: str, elements: int, **options: Any) -> str:
-        """So many elements come in at the start."""
+        """Adds elements at the start."""
         return self._begin(dimension, options, prepend=_count(elements)).wait()[0]
 
     def trim(self, dimension: str, *, start: int = 0, end: int = 0, **options: Any) -> str:
-        """So many elements go at the start and at the end."""
+        """Removes elements at the start and at the end."""
         change = {"trim_start": _count(start, "start"), "trim_end": _count(end, "end")}
         return self._begin(dimension, options, **change).wait()[0]
 
     def roll(self, dimension: str, elements: int, **options: Any) -> str:
-        """So many elements come in at the end, and as many go at the start; with a negative number, the other way."""
+        """Adds elements at the end and removes as many at the start; a negative number does the opposite."""
         return self._begin(dimension, options, roll=_any_count(elements)).wait()[0]
 
     async def append_async(self, dimension: str, elements: int, **options: Any) -> str:
-        """As `append`, to be awaited."""
+        """The asynchronous form of `append`."""
         return (await self._begin(dimension, options, append=_count(elements)))[0]
 
     async def prepend_async(self, dimension: str, elements: int, **options: Any) -> str:
-        """As `prepend`, to be awaited."""
+        """The asynchronous form of `prepend`."""
         return (await self._begin(dimension, options, prepend=_count(elements)))[0]
 
     async def trim_async(
         self, dimension: str, *, start: int = 0, end: int = 0, **options: Any
     ) -> str:
-        """As `trim`, to be awaited."""
+        """The asynchronous form of `trim`."""
         change = {"trim_start": _count(start, "start"), "trim_end": _count(end, "end")}
         return (await self._begin(dimension, options, **change))[0]
 
     async def roll_async(self, dimension: str, elements: int, **options: Any) -> str:
-        """As `roll`, to be awaited."""
+        """The asynchronous form of `roll`."""
         return (await self._begin(dimension, options, roll=_any_count(elements)))[0]
 
     def window(self, dimension: str, *, branch: str = "main", group: str = "/") -> Window:
-        """What a dimension shows at the tip of a branch."""
+        """The window of a dimension at the tip of a branch."""
         session = self._repository.readonly_session("branch", text(branch, "branch"), None)
         return Window(*_native.window(session.wait(), text(group, "group"), dimension))
 
@@ -94,7 +96,7 @@ _OPTIONS = ("branch", "group", "labels", "keep", "key", "message", "mask", "drop
 
 
 def _document(options: dict[str, Any]) -> dict[str, Any]:
-    """What the caller says beside the change itself."""
+    """The common arguments of a change."""
     for name in options:
         if name not in _OPTIONS:
             raise TypeError(f"there is no argument {name!r}; there are {', '.join(_OPTIONS)}")
@@ -118,7 +120,7 @@ def _document(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _label(value: Any, at: int) -> float:
-    """A coordinate, as floats of 64 bits hold it."""
+    """A coordinate as a float of 64 bits."""
     if isinstance(value, bool | str) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
         raise TypeError(f"`labels[{at}]` must be a number, not {type(value).__name__}")
     try:

@@ -1,4 +1,4 @@
-"""A place where a repository is kept: its description, and who asks it."""
+"""The storage of a repository: its description and its credentials."""
 
 from icefield._storage.storage import Storage
 from icefield._storage.storage import _unpickled as _unpickled

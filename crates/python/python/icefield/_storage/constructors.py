@@ -1,4 +1,4 @@
-"""How storages are made, as methods of their class: one for each service."""
+"""Constructors of storages as class methods, one for each service."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ class _Constructors:
 
     @classmethod
     def new_in_memory(cls) -> Storage:
-        """A storage in the memory of this process: empty, and gone when nobody holds it any more."""
+        """A new, empty storage in the memory of this process. Its contents are lost when the last
+        reference to it is dropped.
+        """
         return cls._made(services.memory())
 
     @classmethod
     def new_local_filesystem(
         cls, path: str, *, locks: Literal["detect", "trusted"] = "detect"
     ) -> Storage:
-        """A directory, made at the first write; see `icefield.local_filesystem_storage`."""
+        """A directory, created at the first write; see `icefield.local_filesystem_storage`."""
         return cls._made(services.local(path, locks))
 
     @classmethod
@@ -47,7 +49,7 @@ class _Constructors:
         write_headers: Headers = None,
         headers: Headers = None,
     ) -> Storage:
-        """A bucket of S3, or of a server that speaks its protocol; see `icefield.s3_storage`."""
+        """A bucket of S3, or of a server with its protocol; see `icefield.s3_storage`."""
         given = HeadersGiven(headers, read_headers, write_headers)
         return cls._made(
             s3.s3(config, bucket, prefix, credentials, legacy_rooted_keys, given)
@@ -65,7 +67,7 @@ class _Constructors:
         write_headers: Headers = None,
         headers: Headers = None,
     ) -> Storage:
-        """The same as `new_s3`: there is one client of S3 here."""
+        """The same as `new_s3`: this package has one client of S3."""
         given = HeadersGiven(headers, read_headers, write_headers)
         kind = "S3 (object store)"
         return cls._made(s3.s3(config, bucket, prefix, credentials, None, given, kind=kind))
@@ -174,10 +176,10 @@ class _Constructors:
         config: dict[str, str] | None = None,
         headers: Headers = None,
     ) -> Storage:
-        """What a web server offers below a URL, for reading; see `icefield.http_storage`."""
+        """A read-only storage of the files below a URL of a web server; see `icefield.http_storage`."""
         return cls._made(services.http(base_url, config, headers))
 
     @classmethod
     def new_redirect(cls, base_url: str) -> Storage:
-        """The place that a web server leads to; see `icefield.redirect_storage`."""
+        """The storage that a web server redirects to; see `icefield.redirect_storage`."""
         return cls._made(services.redirect(base_url))

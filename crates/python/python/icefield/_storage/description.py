@@ -1,4 +1,4 @@
-"""What the native side is told of a place, and what of it is shown; and the checks of what callers say."""
+"""Descriptions of storages for the native module, their printable forms, and checks of arguments."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ Headers: TypeAlias = dict[str, str] | None
 
 @dataclass(frozen=True, repr=False)
 class Description:
-    """A place, and who asks it. It shows nothing of itself, since there may be secrets in it."""
+    """A storage and its credentials. The representation shows nothing, because it may hold secrets."""
 
     document: dict[str, Any]
-    """What the native side is told."""
+    """The document for the native module."""
     shown: dict[str, object]
     credentials: Any = None
-    """What is pickled for the sake of the function in it, if there is one."""
+    """The pickled form, if the credentials contain a function."""
     source: Callable[[], str] | None = None
-    """The function that hands out keys."""
+    """The credential function."""
 
 
 class HeadersGiven:
@@ -49,7 +49,7 @@ class HeadersGiven:
 
 
 def check_encodable(value: object, where: str) -> None:
-    """Refuses texts that another process cannot be told. They may be secret, so that only their names are said."""
+    """Raises for strings that have no UTF-8 form. The error gives only their names, because they may be secret."""
     if isinstance(value, str):
         try:
             value.encode()
@@ -63,7 +63,7 @@ def check_encodable(value: object, where: str) -> None:
 
 
 def directory(path: object) -> str:
-    """The absolute path, if it is one that other processes can be told."""
+    """The absolute path. Raises if it has no UTF-8 form."""
     given = os.fsdecode(path)  # type: ignore[arg-type]
     if not given:
         raise _urls.refused("the path of a directory is empty: give one ('.' is the working directory)")
@@ -85,7 +85,7 @@ def directory(path: object) -> str:
 
 
 def name_of(value: object, what: str) -> str:
-    """The name of a bucket, a container or an account, if it can be one."""
+    """The name of a bucket, a container or an account. Raises if it is invalid."""
     if not isinstance(value, str):
         raise TypeError(f"{what} is a text, not a {type(value).__name__}")
     if not value or set("/?# ") & set(value):

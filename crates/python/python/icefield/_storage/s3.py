@@ -1,4 +1,4 @@
-"""Descriptions of buckets of S3, and of services that speak its protocol."""
+"""Descriptions of buckets of S3, and of services with its protocol."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def s3(
     region: str | None = None,
     extra: Mapping[str, Any] | None = None,
 ) -> Description:
-    """A bucket of S3; `endpoint`, `region` and `extra` are what another service knows better than its options."""
+    """A bucket of S3; `endpoint`, `region` and `extra` override the options for other services."""
     if not isinstance(config, S3Options):
         raise TypeError(f"config is an S3Options, not a {type(config).__name__}")
     endpoint = endpoint or config.endpoint_url
@@ -103,7 +103,7 @@ def tigris(
     legacy_rooted_keys: bool | None,
     given: HeadersGiven,
 ) -> Description:
-    """A bucket of Tigris. Those that are to be consistent ask its region, past all caches."""
+    """A bucket of Tigris. Consistent requests go to its region and bypass all caches."""
     use_weak_consistency = truth(use_weak_consistency, "use_weak_consistency")
     if not use_weak_consistency and config.region is None:
         raise StorageError(

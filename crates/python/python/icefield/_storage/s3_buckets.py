@@ -1,4 +1,4 @@
-"""The functions that make storages of buckets of S3, and of services that speak its protocol."""
+"""The functions that create storages of S3, and of services with its protocol."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def s3_storage(
     write_headers: dict[str, str] | None = None,
     headers: dict[str, str] | None = None,
 ) -> Storage:
-    """A bucket of S3, or of a server that speaks its protocol.
+    """A bucket of S3, or of a server with its protocol.
 
     - `bucket`, `prefix`: the repository is below `prefix` in the bucket; at its root if that is empty or None.
     - `region`, `endpoint_url`: where the bucket is; those of the environment if None. An endpoint without TLS needs
@@ -56,7 +56,7 @@ def s3_storage(
     - `legacy_rooted_keys`: True, for keys that begin with a slash, is refused.
     - `headers` are sent with each request, `read_headers` and `write_headers` with those that read and write.
 
-    Raises `InvalidInputError`, a `ValueError`, for what cannot be.
+    Raises `InvalidInputError`, a `ValueError`, for invalid or contradictory arguments.
     """
     credentials = s3_credentials(
         access_key_id=access_key_id,
@@ -108,7 +108,7 @@ def s3_object_store_storage(
     write_headers: dict[str, str] | None = None,
     headers: dict[str, str] | None = None,
 ) -> Storage:
-    """The same as `s3_storage`: there is one client of S3 here."""
+    """The same as `s3_storage`: this package has one client of S3."""
     credentials = s3_credentials(
         access_key_id=access_key_id,
         secret_access_key=secret_access_key,
@@ -160,9 +160,9 @@ def tigris_storage(
 ) -> Storage:
     """A bucket of Tigris.
 
-    All reads and writes go to `region`, so that they are consistent. With `use_weak_consistency` they go to the nearest
-    region, which may not know the newest objects: such a storage can only be read. The other arguments are those of
-    `s3_storage`.
+    All reads and writes go to `region`, so that they are consistent. With `use_weak_consistency`,
+    they go to the nearest region, which may not have the newest objects: such a storage is
+    read-only. The other arguments are those of `s3_storage`.
     """
     credentials = s3_credentials(
         access_key_id=access_key_id,
@@ -220,8 +220,9 @@ def r2_storage(
 ) -> Storage:
     """A bucket of Cloudflare R2.
 
-    The server is `endpoint_url`, or that of the account `account_id`; one of them is needed. Without `bucket`, the first
-    segment of `prefix` is the bucket. The other arguments are those of `s3_storage`.
+    The endpoint is `endpoint_url`, or that of the account `account_id`; one of them is required.
+    Without `bucket`, the first segment of `prefix` is the bucket. The other arguments are those of
+    `s3_storage`.
     """
     credentials = s3_credentials(
         access_key_id=access_key_id,
@@ -274,7 +275,7 @@ def hf_storage(
 ) -> Storage:
     """A storage bucket of Hugging Face, through its gateway for S3, which keeps no user metadata.
 
-    `namespace` is the user or organisation. The key is one that was made for S3, not an access token. The other
+    `namespace` is the user or organisation. The key is a key for S3, not an access token. The other
     arguments are those of `s3_storage`.
     """
     credentials = s3_credentials(

@@ -1,4 +1,4 @@
-"""Descriptions of places that are no bucket of S3: this machine, Google Cloud Storage, Azure, and web servers."""
+"""Descriptions of other storages than S3: this machine, Google Cloud Storage, Azure, and web servers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def memory() -> Description:
 
 
 def local(path: str, locks: Literal["detect", "trusted"] = "detect") -> Description:
-    """A directory; its path is taken from the working directory of now."""
+    """A directory; a relative path is resolved in the current working directory."""
     absolute = directory(path)
     document: dict[str, Any] = {"type": "local", "path": absolute}
     shown: dict[str, object] = {"type": "local filesystem", "path": absolute}
@@ -37,7 +37,7 @@ def gcs(
     config: dict[str, str] | None,
     headers: dict[str, Headers],
 ) -> Description:
-    """A bucket of Google Cloud Storage. `headers` are refused, by the names of their arguments."""
+    """A bucket of Google Cloud Storage. Raises for `headers`, naming their arguments."""
     for name, given in headers.items():
         if given:
             raise _urls.refused(
@@ -101,7 +101,7 @@ def azure(
 
 
 def http(base_url: str, config: dict[str, str] | None, headers: Headers) -> Description:
-    """What a web server offers below a URL. A user in it becomes a header."""
+    """The files below a URL of a web server. A user in the URL becomes a header."""
     url, login = _urls.without_user(base_url, "base_url")
     description: dict[str, Any] = {
         "type": "http",
@@ -115,7 +115,7 @@ def http(base_url: str, config: dict[str, str] | None, headers: Headers) -> Desc
 
 
 def redirect(base_url: str) -> Description:
-    """The place that a web server leads to."""
+    """The storage that a web server redirects to."""
     url, login = _urls.without_user(base_url, "base_url")
     if login:
         raise _urls.refused(

@@ -1,4 +1,4 @@
-"""What a storage does: it connects, lists objects, shows itself, and pickles."""
+"""The class of storages: connection, listings, representations, and pickles."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Storage(_Constructors):
-    """A place where a repository is kept. Made by the functions of `icefield.storage`; connects at its first use.
+    """The storage of a repository. The functions of `icefield.storage` create it; it connects at its first use.
 
-    It pickles as its description, with the keys, tokens, headers and queries of URLs that it was given, so that a worker
-    needs no credentials of its own: a reader of the pickle has them. `without_secrets_in_pickles` leaves them out.
-    Credentials of the environment are never copied: they are those of the process that uses the storage. Of a function
-    of credentials, its name is pickled, and what it holds (the arguments of a `functools.partial`). A storage in memory
-    cannot be pickled. No secret is in `repr`, in errors or in logs.
+    It pickles as its description, with the given keys, tokens, headers and queries of URLs, so that
+    a worker needs no credentials of its own; every reader of the pickle has them.
+    `without_secrets_in_pickles` leaves them out. Credentials of the environment are never copied:
+    each process uses its own. The pickle of a credential function holds its name and its state (the
+    arguments of a `functools.partial`). A storage in memory cannot be pickled. `repr`, errors and
+    logs show no secrets.
     """
 
     __slots__ = (
@@ -54,14 +55,14 @@ class Storage(_Constructors):
 
     _description: dict[str, Any]
     _credentials: Any
-    """What is pickled for the sake of the function in it, if there is one."""
+    """The pickled form, if the credentials contain a function."""
     _source: Callable[[], str] | None
     _shown: dict[str, object]
     _handles: dict[str, tuple[int, native.Storage]]
-    """The native side, by settings, with the process that made it."""
+    """The native storages by settings, each with the process that created it."""
     _pickles_secrets: bool
     _withheld: str | None
-    """What a pickle left out that nothing of the environment can replace."""
+    """The parts that a pickle left out and the environment cannot replace."""
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         if cls is Storage:
@@ -81,7 +82,7 @@ class Storage(_Constructors):
         storage._handles = {}
         storage._pickles_secrets = True
         storage._withheld = withheld
-        # Made at once, so that what is wrong with the description shows here.
+        # Created at once, so that an invalid description raises here.
         if withheld is None:
             storage._native()
         return storage
@@ -90,7 +91,7 @@ class Storage(_Constructors):
         return str(self._description["type"])
 
     def _native(self, settings: StorageSettings | None = None) -> native.Storage:
-        """The native side, connected by whoever uses it first. Settings without effect give a warning, once."""
+        """The native storage, which its first use connects. Settings without effect give a warning, once."""
         if self._withheld is not None:
             raise InvalidInputError(
                 f"the {self._withheld} of {self._shown.get('url')} was left out when this storage was pickled, because "
@@ -105,7 +106,7 @@ class Storage(_Constructors):
         found = {} if settings is None else native_settings(settings, self._kind())
         key = json.dumps(found, sort_keys=True)
         pid, handle = self._handles.get(key, (0, None))
-        # A memory cannot be had again: in a forked child, its native side says so.
+        # A storage in memory cannot be recreated: in a forked child, its native side raises.
         if handle is None or (pid != os.getpid() and self._kind() != "memory"):
             description = self._description
             if found:
@@ -115,7 +116,7 @@ class Storage(_Constructors):
         return handle
 
     def _meet(self, config: Callable[[], str]) -> None:
-        """Warns of settings without effect in the configuration of a repository that is kept here, once."""
+        """Warns once of settings without effect in the configuration of a repository in this storage."""
         document = config()
         if '"storage":null' in document.replace(" ", ""):
             return
@@ -126,7 +127,7 @@ class Storage(_Constructors):
         return str(self._shown["type"])
 
     def default_settings(self) -> StorageSettings:
-        """The settings that this storage uses where nothing is set. None stands for the default of the setting."""
+        """The default settings of this storage. None stands for the default of the setting."""
         if self._kind() not in ("memory", "local"):
             return StorageSettings()
         local = self._kind() == "local"
@@ -142,7 +143,8 @@ class Storage(_Constructors):
     ) -> list[tuple[str, int]]:
         """The objects below a prefix: their keys (below the prefix, in byte order) and sizes in bytes.
 
-        Raises `InvalidInputError` for a setting that has no effect here, `StorageError` if the storage fails.
+        Raises `InvalidInputError` for a setting without effect on this storage, `StorageError` if
+        the storage fails.
         """
         return [(key, size) for key, size, _ in self._objects(settings, prefix)]
 
@@ -205,18 +207,19 @@ class Storage(_Constructors):
         return _unpickled, (description, shown, function, False, withheld)
 
     def without_secrets_in_pickles(self) -> Storage:
-        """The same place, whose pickles hold no secret, nor do those of repositories, sessions, stores and forks in it.
+        """The same storage with pickles that hold no secrets, also for its repositories, sessions, stores and forks.
 
-        They leave out keys and tokens, those for virtual chunks included, which the credentials of the environment of
-        the process that unpickles replace; what a function of credentials handed out; headers that say who asks or
-        whose names speak of keys; and queries of URLs, without which a storage refuses to connect. A function
-        (`get_credentials`) stays, with what it holds. For pickles that travel further than to workers of one's own. A
-        storage in memory is the same memory, and still cannot be pickled.
+        The pickles leave out keys and tokens, including those for virtual chunks; results of
+        credential functions; headers that carry credentials or have names of keys; and queries of
+        URLs, without which a storage refuses to connect. The process that unpickles uses the
+        credentials of its environment instead of keys. A function (`get_credentials`) and its state
+        stay. Use this for pickles that other parties than your own workers may read. A storage in
+        memory keeps its memory, and still cannot be pickled.
         """
         storage = object.__new__(Storage)
         for name in ("_credentials", "_description", "_shown", "_source", "_withheld"):
             setattr(storage, name, getattr(self, name))
-        # The connections, too: a memory is only in them.
+        # Including the connections, which hold the contents of a storage in memory.
         storage._handles = self._handles
         storage._pickles_secrets = False
         return storage
@@ -242,5 +245,5 @@ def _unpickled(
 
 
 Storage.__module__ = "icefield"
-# Pickles name it so.
+# The public name, which pickles use.
 _unpickled.__module__ = "icefield._storage"

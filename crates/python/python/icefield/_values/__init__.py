@@ -1,4 +1,4 @@
-"""What a repository tells about itself, as values that are never changed."""
+"""Immutable values that describe a repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between two snapshots, or between a session and its snapshot."""
+"""The differences between two snapshots, or between a session and its base."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TITLES = (
 
 
 class Diff(Value):
-    """The nodes and chunks that were made, changed, deleted and moved. Paths begin with a slash."""
+    """The nodes and chunks that were created, changed, deleted and moved. Paths begin with a slash."""
 
     __slots__ = (
         "_deleted_arrays",
@@ -71,37 +71,37 @@ class Diff(Value):
 
     @property
     def new_groups(self) -> set[str]:
-        """Paths of groups that were made."""
+        """Paths of created groups."""
         return set(self._new_groups)
 
     @property
     def new_arrays(self) -> set[str]:
-        """Paths of arrays that were made."""
+        """Paths of created arrays."""
         return set(self._new_arrays)
 
     @property
     def deleted_groups(self) -> set[str]:
-        """Paths of groups that were deleted."""
+        """Paths of deleted groups."""
         return set(self._deleted_groups)
 
     @property
     def deleted_arrays(self) -> set[str]:
-        """Paths of arrays that were deleted."""
+        """Paths of deleted arrays."""
         return set(self._deleted_arrays)
 
     @property
     def updated_groups(self) -> set[str]:
-        """Paths of groups whose metadata was changed."""
+        """Paths of groups with changed metadata."""
         return set(self._updated_groups)
 
     @property
     def updated_arrays(self) -> set[str]:
-        """Paths of arrays whose metadata was changed."""
+        """Paths of arrays with changed metadata."""
         return set(self._updated_arrays)
 
     @property
     def updated_chunks(self) -> dict[str, list[list[int]]]:
-        """The places of the chunks that were written or deleted, by the path of their array."""
+        """The indices of written and deleted chunks, by the path of their array."""
         return {
             path: [list(index) for index in chunks]
             for path, chunks in self._updated_chunks.items()
@@ -109,11 +109,11 @@ class Diff(Value):
 
     @property
     def moved_nodes(self) -> list[tuple[str, str]]:
-        """Old and new paths of nodes that were moved (spec version 2)."""
+        """Old and new paths of moved nodes (spec version 2)."""
         return list(self._moved_nodes)
 
     def is_empty(self) -> bool:
-        """Whether nothing differs."""
+        """Whether there are no differences."""
         return not any(getattr(self, f"_{name}") for name in self._names)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -124,7 +124,7 @@ class Diff(Value):
         return cls(**{name: row[name] for name in cls._names if name in row})
 
     def _sections(self) -> list[tuple[str, list[str]]]:
-        """Titles and lines of what there is."""
+        """Titles and lines of the non-empty parts."""
         shown = []
         if self._moved_nodes:
             shown.append(

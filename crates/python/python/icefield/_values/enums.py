@@ -8,14 +8,14 @@ __all__ = ["ChunkType", "RepoAvailability", "SessionMode", "SpecVersion"]
 
 
 class ChunkType(IntEnum):
-    """Where the bytes of a chunk are. The names in capitals are those of earlier versions."""
+    """The storage of a chunk. The names in capitals are those of earlier versions."""
 
     uninitialized = 0
-    """Nowhere: the chunk was never written, and reads as the fill value."""
+    """Not stored: the chunk was never written, and reads as the fill value."""
     native = 1
     """In an object of the repository."""
     virtual = 2
-    """In an object elsewhere."""
+    """In an object outside the repository."""
     inline = 3
     """In a manifest."""
 
@@ -31,11 +31,11 @@ class ChunkType(IntEnum):
 
 
 _new_repositories = 1
-"""The format version that repositories are made of, unless it is said. `icefield.compat` sets another one."""
+"""The default format version of new repositories. `icefield.compat` sets another one."""
 
 
 def make_repositories_of(version: int) -> None:
-    """Sets, for this process, the version that repositories are made of unless it is said."""
+    """Sets the default format version of new repositories for this process."""
     global _new_repositories
     _new_repositories = version
 
@@ -61,7 +61,7 @@ class SpecVersion(IntEnum):
 
 
 class RepoAvailability(IntEnum):
-    """Whether a repository takes changes (spec version 2)."""
+    """Whether a repository accepts changes (spec version 2)."""
 
     online = 0
     read_only = 1
@@ -73,7 +73,7 @@ class RepoAvailability(IntEnum):
 
 
 class SessionMode(Enum):
-    """What a session is for."""
+    """The mode of a session."""
 
     readonly = 0
     """Reading."""

@@ -1,4 +1,4 @@
-"""A picture of the history: as lines for a terminal, and as SVG for a notebook."""
+"""The graph of a history: as lines for a terminal, and as SVG for a notebook."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TAG_COLOUR = "#3b82c4"
 _STEP = 28
 _LANE = 20
 _LEFT = 15
-# What XML cannot have, not even escaped.
+# Characters that XML does not allow, not even escaped.
 _UNDRAWABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -50,7 +50,7 @@ class AncestryGraph:
         *,
         plain: bool = False,
     ) -> AncestryGraph:
-        """The graph of snapshots (each once; parents may be missing), and of names that lead to their ids."""
+        """The graph of snapshots (each once; parents may be missing), and of the names that point to their ids."""
         graph = cls.__new__(cls)
         graph._plain = plain
         graph._rows = list(_rows(_newest_first(snapshots), branches, tags or {}))
@@ -111,7 +111,7 @@ class AncestryGraph:
         return f"{shown} {_first_line(row.snapshot.message)}"
 
     def _repr_html_(self) -> str:
-        """The picture, to be scrolled sideways where the page is too narrow."""
+        """The SVG, with a horizontal scroll bar if the page is too narrow."""
         return f'<div class="icefield" style="overflow-x:auto">{self._repr_svg_()}</div>'
 
     def _repr_svg_(self) -> str:
@@ -173,7 +173,7 @@ def _first_line(message: str) -> str:
 
 
 def _newest_first(snapshots: Iterable[SnapshotInfo]) -> list[SnapshotInfo]:
-    """Each snapshot once, before its parent; the newest first where there is a choice."""
+    """Sorts snapshots: each before its parent, otherwise the newest first."""
     known = {it.id: it for it in snapshots}
     children: dict[str, int] = defaultdict(int)
     for it in known.values():

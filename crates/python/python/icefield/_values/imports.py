@@ -1,4 +1,4 @@
-"""What an import does, before and after."""
+"""Plans and reports of imports."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ __all__ = [
 
 @dataclass(frozen=True)
 class AbandonedImport:
-    """An import that broke off and was ended."""
+    """An interrupted import that was discarded."""
 
     about: str
-    """What was imported, in words."""
+    """A description of the import."""
     branch: str
-    """The branch that it would have been committed to."""
+    """The branch of its commit."""
     objects: int
-    """Objects that it had left to go on, which were removed."""
+    """The number of its records that were deleted."""
 
 
 @dataclass(frozen=True)
 class OmittedNode:
-    """A node of a source that an import leaves out, with all that is below it."""
+    """A node of a source that an import leaves out, with everything below it."""
 
     path: str
     """Its path in the source."""
     source: str
-    """The file that has it."""
+    """The file of the node."""
     reason: str
-    """Why Zarr has no words for it."""
+    """The reason why Zarr cannot express it."""
 
 
 @dataclass(frozen=True)
 class ImportGap:
-    """A step of the coordinate from one source to the next that is longer than is usual."""
+    """An unusually long step of a coordinate between two sources."""
 
     path: str
     """The coordinate, by its path in the sources."""
@@ -62,49 +62,49 @@ class ImportGap:
 
 @dataclass(frozen=True)
 class LackingArray:
-    """An array that a source of an import lacks."""
+    """An array that a source of an import does not have."""
 
     path: str
     """The array, by its path in the sources."""
     source: str
     """The source, or "the repository"."""
     filled: bool
-    """Whether its elements read as missing there; otherwise it does not have the dimension."""
+    """Whether its missing elements are filled; otherwise the array does not have the dimension."""
 
 
 @dataclass(frozen=True)
 class DifferingAttribute:
-    """An attribute that a source of an import has otherwise than those before it."""
+    """An attribute with another value than in the earlier sources of an import."""
 
     path: str
     """The array or group, by its path in the sources."""
     name: str
     """The attribute."""
     source: str
-    """The first source that has it otherwise."""
+    """The first source with another value."""
     kept: bool
     """Whether the value before that source is kept; otherwise the attribute is left out."""
 
 
 @dataclass(frozen=True)
 class PlannedSource:
-    """What an import would take of a source."""
+    """The plan of an import for one source."""
 
     name: str
-    """What messages call it."""
+    """Its name in messages."""
     elements: int | None
-    """Elements along the dimension; None if nothing of it has the dimension."""
+    """Elements along the dimension; None if no array of the source has it."""
     left_out: int
-    """Elements that would be left out because they overlap others."""
+    """Elements that would be left out because they overlap with others."""
     converted: list[str]
-    """Paths of arrays whose times would be converted."""
+    """Paths of arrays with times that would be converted."""
     reencoded: list[str]
-    """Paths of arrays whose numbers it stores otherwise than the result would."""
+    """Paths of arrays with another encoding of numbers than in the result."""
 
 
 @dataclass(frozen=True)
 class PlannedArray:
-    """What an import would do with the chunks of an array."""
+    """The plan of an import for one array."""
 
     path: str
     """The path in the repository."""
@@ -113,41 +113,43 @@ class PlannedArray:
     shape: list[int]
     """Elements per dimension."""
     chunk_shape: list[int]
-    """Elements per chunk and dimension; inside of shards, if there are any."""
+    """Elements per chunk and dimension; within shards, if there are any."""
     shard_shape: list[int] | None
-    """Elements per shard and dimension. Where there are shards, they are counted, and not the chunks in them."""
+    """Elements per shard and dimension. If there are shards, the counts below are of shards, not of
+    chunks within them.
+    """
     codecs: list[str]
     """Names of the codecs, in the order of encoding; that of shards first."""
     copied_chunks: int
-    """Chunks that would be copied as they are."""
+    """Chunks that would be copied unchanged."""
     copied_bytes: int
-    """Bytes of them."""
+    """Their bytes."""
     virtual_chunks: int
-    """Chunks that would be referred to where they lie."""
+    """Chunks that would become references to their files."""
     virtual_bytes: int
-    """Bytes of them."""
+    """Their bytes."""
     compared_chunks: int
-    """Chunks that would be compared with those that are there."""
+    """Chunks that would be compared with those of the repository."""
     compared_bytes: int
-    """Bytes of them."""
+    """Their bytes."""
     assembled_chunks: int
-    """Chunks that would be put together of decoded elements and encoded."""
+    """Chunks that would be assembled from decoded elements and encoded."""
     assembled_bytes: int
-    """Bytes of their elements before that."""
+    """Bytes of their elements before encoding."""
     decodes: int
-    """Chunks of sources that would be decoded for that, if all existed: one counts as often as it is."""
+    """Decodings of source chunks for that, if all chunks exist. A chunk that is decoded twice counts twice."""
     reasons: list[str]
-    """Why, of some sources."""
+    """The reasons for assembling chunks, for some sources."""
     reasons_in_all: int
-    """Sources for which there is a reason."""
+    """The number of sources with such a reason."""
 
 
 @dataclass(frozen=True)
 class ImportPlan:
-    """What an import would do; nothing was written to find it out."""
+    """The plan of an import, which wrote nothing."""
 
     dimension: str | None
-    """Along which the sources lie behind one another, if they do."""
+    """The dimension along which sources are joined, if there is one."""
     sources: list[PlannedSource]
     """The sources in order."""
     arrays: list[PlannedArray]
@@ -155,19 +157,19 @@ class ImportPlan:
     new_groups: int
     """Groups that would be created."""
     kept_groups: list[str]
-    """Paths of groups that would stay as they are though a source says something else of them."""
+    """Paths of groups that would keep their attributes although a source has others."""
     gaps: list[ImportGap]
-    """Steps from one source to the next that are longer than is usual."""
+    """Unusually long steps of coordinates between sources."""
     lacking: list[LackingArray]
-    """Arrays that sources lack."""
+    """Arrays that sources do not have."""
     attributes: list[DifferingAttribute]
-    """Attributes that sources have otherwise than those before them."""
+    """Attributes with different values in sources."""
     skipped: list[str]
-    """Sources that are there already, and would be left out."""
+    """Sources that the repository has already, which would be skipped."""
     warnings: list[str]
-    """What a reader of the result should know."""
+    """Notes for readers of the result."""
     omitted: list[OmittedNode]
-    """Nodes that would be left out because Zarr has no words for them."""
+    """Nodes that would be left out because Zarr cannot express them."""
 
     @classmethod
     def _of(cls, facts: dict[str, Any]) -> Self:
@@ -184,52 +186,52 @@ class ImportPlan:
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What an import wrote in its one commit."""
+    """The report of an import, which is one commit."""
 
     snapshot_id: str | None
-    """The snapshot; None if sources have nothing that is new."""
+    """The id of the snapshot; None if the sources have nothing new."""
     new_groups: int
-    """Groups that were not there before."""
+    """Created groups."""
     new_arrays: int
-    """Arrays that were not there before."""
+    """Created arrays."""
     extended_arrays: list[str]
     """Paths of arrays that grew."""
     kept_groups: list[str]
-    """Paths of groups that stayed as they were though a source says something else of them."""
+    """Paths of groups that kept their attributes although a source has others."""
     chunks: int
-    """Chunks that were copied."""
+    """Copied chunks."""
     bytes: int
-    """Bytes of chunks that were copied."""
+    """Bytes of the copied chunks."""
     virtual_chunks: int
-    """Chunks that are referred to where they lie."""
+    """Virtual chunks, which refer to their files."""
     virtual_bytes: int
-    """Bytes of chunks that are referred to."""
+    """Bytes of the virtual chunks."""
     compared_chunks: int
-    """Chunks that were found equal to those that are there."""
+    """Chunks that were equal to those of the repository."""
     assembled_chunks: int
-    """Of the chunks that were copied, those that were put together of decoded elements."""
+    """Copied chunks that were assembled from decoded elements."""
     converted_arrays: list[str]
-    """Paths in the sources of arrays whose times were converted."""
+    """Paths in the sources of arrays with converted times."""
     reencoded_arrays: list[str]
-    """Paths in the sources of arrays whose numbers some source stored otherwise."""
+    """Paths in the sources of arrays that a source encodes differently."""
     rounded_arrays: dict[str, float]
-    """Paths in the sources of arrays of which numbers were rounded, and how far off the worst of them is."""
+    """Paths in the sources of arrays with rounded numbers, and their largest rounding error."""
     gaps: list[ImportGap]
-    """Steps from one source to the next that are longer than is usual."""
+    """Unusually long steps of coordinates between sources."""
     lacking: list[LackingArray]
-    """Arrays that sources lack."""
+    """Arrays that sources do not have."""
     attributes: list[DifferingAttribute]
-    """Attributes that sources have otherwise than those before them."""
+    """Attributes with different values in sources."""
     resumed_chunks: int
-    """Of the chunks that were copied, those that an earlier attempt had stored."""
+    """Copied chunks that an earlier attempt stored."""
     skipped: list[str]
-    """Sources that were there already, and were left out."""
+    """Skipped sources, which the repository had already."""
     ignored: int
-    """Files and directories of no node, which were left out."""
+    """Files and directories that belong to no node, which were left out."""
     warnings: list[str]
-    """What a reader of the result should know."""
+    """Notes for readers of the result."""
     omitted: list[OmittedNode]
-    """Nodes that were left out because Zarr has no words for them."""
+    """Nodes that were left out because Zarr cannot express them."""
     containers: list[str]
     """Prefixes of URLs that readers have to authorize with `authorize_virtual_chunk_access` to read virtual chunks."""
 

@@ -1,4 +1,4 @@
-"""What a rechunking does, before and after."""
+"""Plans and reports of rechunkings."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["ArrayLayout", "RechunkPlan", "RechunkReport"]
 
 @dataclass(frozen=True)
 class ArrayLayout:
-    """How the chunks of an array are laid out."""
+    """The chunk layout of an array."""
 
     chunk_shape: list[int]
-    """Elements of a chunk per dimension; inside of shards, if there are any."""
+    """Elements of a chunk per dimension; within shards, if there are any."""
     shard_shape: list[int] | None
     """Elements of a shard per dimension."""
     codecs: list[str]
@@ -22,28 +22,28 @@ class ArrayLayout:
 
 @dataclass(frozen=True)
 class RechunkPlan:
-    """What a rechunking would do; nothing was written to find it out."""
+    """The plan of a rechunking, which wrote nothing."""
 
     is_needed: bool
     """Whether there is anything to do."""
     shape: list[int]
     """Elements per dimension."""
     before: ArrayLayout
-    """The layout as it is."""
+    """The current layout."""
     after: ArrayLayout
-    """The layout that was asked for."""
+    """The requested layout."""
     chunks_before: int
-    """Chunks, or shards, that exist."""
+    """Existing chunks, or shards."""
     bytes_before: int
-    """Bytes of them."""
+    """Their bytes."""
     chunks: int
-    """Chunks, or shards, that there would be, if all elements are written."""
+    """Chunks, or shards, of the new layout, if all elements are written."""
     element_bytes: int
-    """Bytes of their elements before they are encoded."""
+    """Bytes of their elements before encoding."""
     decodes: int
-    """Chunks that would be decoded if all existed: one counts as often as it is."""
+    """Decodings of chunks, if all chunks exist. A chunk that is decoded twice counts twice."""
     held_bytes: int
-    """Bytes that would be held at least while that is done."""
+    """Bytes of memory that the work would need at least."""
 
     @classmethod
     def _of(cls, facts: dict[str, Any]) -> Self:
@@ -52,24 +52,24 @@ class RechunkPlan:
 
 @dataclass(frozen=True)
 class RechunkReport:
-    """What a rechunking wrote in its one commit."""
+    """The report of a rechunking, which is one commit."""
 
     snapshot_id: str | None
-    """The snapshot; None if the array has the layout already."""
+    """The id of the snapshot; None if the array already had the layout."""
     before: ArrayLayout
-    """The layout as it was."""
+    """The old layout."""
     after: ArrayLayout
-    """The layout as it is now."""
+    """The new layout."""
     chunks_before: int
-    """Chunks, or shards, that there were."""
+    """Chunks, or shards, of the old layout."""
     bytes_before: int
-    """Bytes of them."""
+    """Their bytes."""
     chunks: int
-    """Chunks, or shards, that were written."""
+    """Written chunks, or shards."""
     bytes: int
-    """Bytes of them."""
+    """Their bytes."""
     decoded_chunks: int
-    """Chunks that were decoded."""
+    """Decodings of chunks."""
 
     @classmethod
     def _of(cls, facts: dict[str, Any]) -> Self:

@@ -1,4 +1,4 @@
-"""What checks, retention, copies, imports, exports and moves of windows report."""
+"""Reports of checks, retention, copies, imports, exports and window changes."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a check found."""
+    """One finding of a check."""
 
     severity: str
-    """`damage` (something that a branch or tag reaches cannot be read), `warning` or `note`."""
+    """`damage` (a branch or tag reaches an unreadable object), `warning` or `note`."""
     kind: str
-    """What kind of thing it is, in kebab-case."""
+    """The kind of the finding, in kebab-case."""
     key: str
     """The key of the object; of a virtual chunk, its location."""
     rule: str
-    """The rule that is broken, and how."""
+    """The broken rule, and how it is broken."""
     path: str | None
     """The node that refers to it."""
     next: str
     """What to do about it."""
     facts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    """All that the check knows, as plain values."""
+    """All details, as plain values."""
 
 
 @dataclass(frozen=True)
 class FsckReport:
-    """What a check of a whole repository found."""
+    """The report of a check of a whole repository."""
 
     sound: bool
-    """Whether all that branches and tags reach can be read."""
+    """Whether all objects that branches and tags reach can be read."""
     damage: int
-    """Findings of severity `damage`, also those that are not listed."""
+    """The number of findings of severity `damage`, including those that are not listed."""
     warnings: int
-    """Findings of severity `warning`, also those that are not listed."""
+    """The number of findings of severity `warning`, including those that are not listed."""
     findings: list[Finding]
     """The findings, the worst first; at most some thousands."""
     facts: dict[str, Any] = field(repr=False, compare=False)
@@ -58,50 +58,50 @@ class FsckReport:
 
 @dataclass(frozen=True)
 class RepairReport:
-    """What a repair did, or would do."""
+    """The report of a repair, or of its dry run."""
 
     dry_run: bool
     """Whether nothing was changed."""
     facts: dict[str, Any] = field(repr=False)
-    """The whole report, as plain values: what was repaired by branch, what was lost, what came of it."""
+    """The whole report, as plain values: repairs and losses by branch, and their outcomes."""
 
 
 @dataclass(frozen=True)
 class RetentionReport:
-    """What retention released, or would release."""
+    """The report of retention, or of its dry run."""
 
     dry_run: bool
     """Whether nothing was changed."""
     released: list[str]
-    """Ids of snapshots that leave the histories. A later garbage collection deletes what only they refer to."""
+    """Ids of snapshots that leave the histories. A later garbage collection deletes objects that only they refer to."""
     kept: list[str]
     """Ids of snapshots that stay."""
     deleted_branches: list[str]
-    """Branches whose tips are too old, if such are deleted."""
+    """Deleted branches, whose tips are too old."""
     deleted_tags: list[str]
-    """Tags of snapshots that are too old, if such are deleted."""
+    """Deleted tags, whose snapshots are too old."""
     stuck: dict[str, str]
-    """Snapshots that keep a parent which should have gone, because objects are lost: id, and what is lost."""
+    """Snapshots that keep an expired parent because objects are lost: the id, and the lost objects."""
 
 
 @dataclass(frozen=True)
 class CopyReport:
-    """What a copy, or the reading of a bundle, did or would do."""
+    """The report of a copy, of reading a bundle, or of a dry run."""
 
     dry_run: bool
     """Whether nothing was written."""
     created: bool
     """Whether there was no repository at the destination before."""
     spec_version: int
-    """The version of the format that the destination has."""
+    """The format version of the destination."""
     chunks: int
-    """Chunk objects that were copied."""
+    """Copied chunk objects."""
     bytes: int
     """Their bytes."""
     snapshots: int
-    """Snapshots that were copied."""
+    """Copied snapshots."""
     refs: dict[str, str]
-    """What became of each ref, by `branch NAME` or `tag NAME`: `created`, `moved`, `unchanged` and so on."""
+    """The outcome of each ref, by `branch NAME` or `tag NAME`: `created`, `moved`, `unchanged` and so on."""
     facts: dict[str, Any] = field(repr=False, compare=False)
     """The whole report, as plain values."""
 
@@ -122,33 +122,35 @@ class CopyReport:
 
 @dataclass(frozen=True)
 class NotCarried:
-    """Something that a copy of version 1 of the format has no place for."""
+    """A part of a repository that format version 1 has no place for."""
 
     kind: str
-    """What it is: `ref_name`, `chunk_grid`, `location`, `container_name`, `compressed_location`, `move`, `extra`, `status`,
-    `feature_flag`, `metadata`, `detached_snapshot`, `operations_log`."""
+    """The kind of the part: `ref_name`, `chunk_grid`, `location`, `container_name`,
+    `compressed_location`, `move`, `extra`, `status`, `feature_flag`, `metadata`,
+    `detached_snapshot`, `operations_log`.
+    """
     object: str
-    """What has it: a ref, the key of an object, an array in a snapshot, or a setting."""
+    """The object with the part: a ref, the key of an object, an array in a snapshot, or a setting."""
     detail: str
-    """The rule that it breaks, or what is lost."""
+    """The rule that it breaks, or the loss."""
 
 
 @dataclass(frozen=True)
 class DowngradeReport(CopyReport):
-    """What a downgrade did, or would do."""
+    """The report of a downgrade, or of its dry run."""
 
     not_carried: list[NotCarried]
-    """What the copy does not have."""
+    """The parts that the copy does not have."""
     left_out: list[str]
-    """Branches and tags that were left out: `branch NAME`, `tag NAME`."""
+    """Left-out branches and tags: `branch NAME`, `tag NAME`."""
 
 
 @dataclass(frozen=True)
 class BundleReport:
-    """What a bundle holds."""
+    """The report of a bundle."""
 
     spec_version: int
-    """The version of the format of the repository that it unpacks to."""
+    """The format version of the repository in the bundle."""
     chunks: int
     """Chunk objects."""
     bytes: int
@@ -158,26 +160,26 @@ class BundleReport:
     refs: int
     """Branches, tags and names of deleted tags."""
     since: str | None
-    """The snapshot that must be there where it is unpacked."""
+    """The snapshot that the repository which reads the bundle must have."""
     facts: dict[str, Any] = field(repr=False, compare=False)
     """The whole report, as plain values."""
 
 
 @dataclass(frozen=True)
 class MaterializeReport:
-    """The virtual chunks that were copied into the repository."""
+    """The report of copying virtual chunks into the repository."""
 
     snapshot_id: str | None
-    """The snapshot; None if the session was not committed, or there are none."""
+    """The id of the snapshot; None if the session was not committed, or there are no virtual chunks."""
     chunks: int
-    """Chunks that were copied."""
+    """Copied chunks."""
     bytes: int
-    """Bytes of them."""
+    """Their bytes."""
 
 
 @dataclass(frozen=True)
 class ExportReport:
-    """What an export wrote."""
+    """The report of an export."""
 
     groups: int
     """Groups."""
@@ -186,21 +188,21 @@ class ExportReport:
     chunks: int
     """Chunks."""
     bytes: int
-    """Bytes of chunks, as they are stored."""
+    """Bytes of the stored chunks."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """What a moving dimension shows, in elements counted from the beginning of its life."""
+    """The window of a moving dimension, in absolute indices, which count from the first element ever."""
 
     origin: int
     """The absolute index of element 0 of the arrays."""
     first: int
-    """The absolute index of the first element that is shown; later than `origin` if elements are masked."""
+    """The absolute index of the first visible element; greater than `origin` if elements are masked."""
     end: int
     """The absolute index behind the last element."""
 
     @property
     def length(self) -> int:
-        """Elements that are shown."""
+        """The number of visible elements."""
         return self.end - self.first

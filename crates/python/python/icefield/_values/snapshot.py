@@ -39,7 +39,7 @@ class ManifestFileInfo(Value):
 
     @property
     def num_chunk_refs(self) -> int:
-        """How many chunk references it has."""
+        """The number of chunk references in it."""
         return self._num_chunk_refs
 
     @classmethod
@@ -48,7 +48,7 @@ class ManifestFileInfo(Value):
 
 
 class SnapshotInfo(Value):
-    """One snapshot of the history: what a commit made, and what was said about it."""
+    """One snapshot of the history: the result of a commit, with its message and metadata."""
 
     __slots__ = ("_id", "_manifests", "_message", "_metadata", "_parent_id", "_written_at")
     _names = ("id", "parent_id", "written_at", "message", "metadata")
@@ -77,12 +77,12 @@ class SnapshotInfo(Value):
 
     @property
     def parent_id(self) -> str | None:
-        """The id of the snapshot that it was made from; None for the first one."""
+        """The id of its parent; None for the first snapshot."""
         return self._parent_id
 
     @property
     def written_at(self) -> datetime.datetime:
-        """When it was written (UTC)."""
+        """The time when it was written (UTC)."""
         return self._written_at
 
     @property
@@ -97,7 +97,9 @@ class SnapshotInfo(Value):
 
     @property
     def manifests(self) -> list[ManifestFileInfo]:
-        """The manifests of the snapshot, as version 1 of the reference had them; use `list_manifest_files` instead."""
+        """The manifests of the snapshot, for compatibility with version 1 of the reference; use
+        `list_manifest_files` instead.
+        """
         notice(
             "SnapshotInfo.manifests reads the snapshot; use Repository.list_manifest_files(snapshot_id)",
             DeprecationWarning,

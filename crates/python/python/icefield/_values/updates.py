@@ -1,4 +1,4 @@
-"""What was done to a repository, as its log of operations tells (spec version 2)."""
+"""Entries of the operations log (spec version 2)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["FeatureFlag", "RepoStatus", "Update", "UpdateType"]
 
 
 class RepoStatus(Value):
-    """Whether a repository takes changes, since when, and why not. The time defaults to now."""
+    """Whether a repository accepts changes, since when, and the reason if not. The time defaults to now."""
 
     __slots__ = ("availability", "limited_availability_reason", "set_at")
     _names = ("availability", "set_at", "limited_availability_reason")
@@ -53,7 +53,7 @@ class FeatureFlag(Value):
         self._setting = setting
 
     def __repr__(self) -> str:
-        # Without what follows from the rest.
+        # Without derived fields.
         return _display.call(
             "icefield.FeatureFlag", ((key, it) for key, it, _ in self._fields() if key != "enabled")
         )
@@ -70,12 +70,12 @@ class FeatureFlag(Value):
 
     @property
     def default_enabled(self) -> bool:
-        """Whether the operation is allowed if nothing is set."""
+        """Whether the operation is allowed by default."""
         return self._default_enabled
 
     @property
     def setting(self) -> bool | None:
-        """What is set, None for nothing."""
+        """The set value; None if the flag is not set."""
         return self._setting
 
     @property
@@ -85,7 +85,7 @@ class FeatureFlag(Value):
 
 
 class UpdateType(Value):
-    """What was done: one of its nested classes."""
+    """The kind of an operation: one of the nested classes."""
 
     __slots__ = ("_given",)
 
@@ -161,7 +161,7 @@ _nest("FeatureFlagChanged", "A feature flag was set.", id=int, new_value=bool | 
 
 
 class Update(Value):
-    """One entry of the log: what was done, when, and where the state before it is kept."""
+    """One entry of the log: the operation, its time, and the object with the state before it."""
 
     __slots__ = ("_backup_path", "_kind", "_updated_at")
     _names = ("kind", "updated_at", "backup_path")
@@ -175,17 +175,17 @@ class Update(Value):
 
     @property
     def kind(self) -> UpdateType:
-        """What was done."""
+        """The operation."""
         return self._kind
 
     @property
     def updated_at(self) -> datetime.datetime:
-        """When it was done (UTC)."""
+        """The time of the operation (UTC)."""
         return self._updated_at
 
     @property
     def backup_path(self) -> str | None:
-        """The object that keeps the state before it; None for the newest entry."""
+        """The object with the state before it; None for the newest entry."""
         return self._backup_path
 
     def __repr__(self) -> str:

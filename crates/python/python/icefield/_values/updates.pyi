@@ -35,12 +35,12 @@ class FeatureFlag(Value):
 class UpdateType(Value):
     @final
     class RepoInitialized(UpdateType):
-        """The repository was made."""
+        """The repository was created."""
         def __init__(self) -> None: ...
 
     @final
     class RepoMigrated(UpdateType):
-        """The format was changed."""
+        """The format version was changed."""
         def __init__(self, from_version: int, to_version: int) -> None: ...
         @property
         def from_version(self) -> int: ...
@@ -66,7 +66,7 @@ class UpdateType(Value):
 
     @final
     class TagCreated(UpdateType):
-        """A tag was made."""
+        """A tag was created."""
         def __init__(self, name: str) -> None: ...
         @property
         def name(self) -> str: ...
@@ -82,7 +82,7 @@ class UpdateType(Value):
 
     @final
     class BranchCreated(UpdateType):
-        """A branch was made."""
+        """A branch was created."""
         def __init__(self, name: str) -> None: ...
         @property
         def name(self) -> str: ...
@@ -98,7 +98,7 @@ class UpdateType(Value):
 
     @final
     class BranchReset(UpdateType):
-        """A branch was moved by hand."""
+        """A branch was reset to another snapshot."""
         def __init__(self, name: str, previous_snap_id: str) -> None: ...
         @property
         def name(self) -> str: ...
@@ -139,7 +139,7 @@ class UpdateType(Value):
 
     @final
     class ExpirationRan(UpdateType):
-        """Old snapshots were taken out of the history."""
+        """Old snapshots were removed from the histories."""
         def __init__(self) -> None: ...
 
     @final

@@ -1,4 +1,4 @@
-"""What upkeep found and did, and how large the chunks of a repository are."""
+"""Results of maintenance, and the sizes of the chunks of a repository."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ChunkStorageStats", "GCSummary"]
 
 
 class GCSummary(Value):
-    """What a garbage collection deleted: numbers of objects, and of bytes."""
+    """The result of a garbage collection: numbers of deleted objects, and of bytes."""
 
     __slots__ = ("_found",)
     _names = (
@@ -48,7 +48,8 @@ class GCSummary(Value):
     def bytes_deleted(self) -> int:
         """Bytes of the chunks, manifests, snapshots and transaction logs that were deleted.
 
-        What version 2 keeps of earlier states of a repository, and a collection deletes, is not counted.
+        Earlier states of a repository of version 2, which a collection also deletes, are not
+        counted.
         """
         return int(self._found["bytes_deleted"])
 
@@ -64,7 +65,7 @@ class GCSummary(Value):
 
     @property
     def snapshots_deleted(self) -> int:
-        """Snapshots that no branch or tag leads to."""
+        """Snapshots that no branch or tag reaches."""
         return int(self._found["snapshots_deleted"])
 
     @property
@@ -74,7 +75,7 @@ class GCSummary(Value):
 
     @property
     def transaction_logs_deleted(self) -> int:
-        """Transaction logs of snapshots that are no more."""
+        """Transaction logs of deleted snapshots."""
         return int(self._found["transaction_logs_deleted"])
 
     @property
@@ -84,17 +85,17 @@ class GCSummary(Value):
 
     @property
     def throttled_batches(self) -> int:
-        """Requests that the storage asked to repeat later."""
+        """Requests that the storage throttled."""
         return int(self._found["throttled_batches"])
 
     @property
     def delete_errors(self) -> list[str]:
-        """What the storage said about objects that it did not delete."""
+        """The errors of the storage for objects that it did not delete."""
         return list(self._found["delete_errors"] or ())
 
     @property
     def skipped_phases(self) -> list[str]:
-        """Kinds of objects that were left alone."""
+        """Kinds of objects that were not collected."""
         return list(self._found["skipped_phases"] or ())
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -106,7 +107,7 @@ class GCSummary(Value):
 
 
 class ChunkStorageStats(Value):
-    """How many bytes the chunks of all snapshots have, each counted once. Sums with `+`."""
+    """The bytes of the chunks of all snapshots, each chunk counted once. Sums with `+`."""
 
     __slots__ = ("_inlined_bytes", "_native_bytes", "_virtual_bytes")
     _names = ("native_bytes", "virtual_bytes", "inlined_bytes")
@@ -125,7 +126,7 @@ class ChunkStorageStats(Value):
 
     @property
     def virtual_bytes(self) -> int:
-        """Bytes of chunks in objects elsewhere."""
+        """Bytes of chunks in objects outside the repository."""
         return self._virtual_bytes
 
     @property

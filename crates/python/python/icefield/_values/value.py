@@ -1,4 +1,4 @@
-"""A value with named fields: equal if they are, with a hash if they have one, shown by them."""
+"""Values with named fields: equality, hash and representation follow from the fields."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Value"]
 
 
 class Value:
-    """The base of values. A subclass keeps field `x` in the slot `_x` and shows it by a property."""
+    """The base class of values. A subclass keeps field `x` in the slot `_x` and exposes it as a property."""
 
     __slots__ = ()
 

@@ -18,10 +18,10 @@ _U64 = whole(2**64 - 1, doc="A number of bytes.")
 class VirtualChunkSpec:
     """A chunk that is a range of bytes of another object.
 
-    `index` is the place of the chunk in its array, `location` the URL of the object (characters that have a meaning
-    in URLs, such as `?` and `#`, are written as `%3F` and `%23`), `offset` and `length` are in bytes. At most one of
-    the checksums is given: the ETag that the object must have, or the time (with a time zone) after which it must not
-    have been changed.
+    `index` is the index of the chunk in its array, `location` the URL of the object (reserved
+    characters such as `?` and `#` are written as `%3F` and `%23`), `offset` and `length` are in
+    bytes. At most one of the checksums is given: the ETag that the object must have, or the time
+    (with a time zone) after which it must not have changed.
     """
 
     __slots__ = (
@@ -59,7 +59,7 @@ class VirtualChunkSpec:
 
     @property
     def index(self) -> list[int]:
-        """The place of the chunk in its array."""
+        """The index of the chunk in its array."""
         return list(self._index)
 
     @property
@@ -69,7 +69,7 @@ class VirtualChunkSpec:
 
     @property
     def offset(self) -> int:
-        """Where the chunk begins in the object, in bytes."""
+        """The offset of the chunk in the object, in bytes."""
         return self._offset
 
     @property
@@ -84,7 +84,7 @@ class VirtualChunkSpec:
 
     @property
     def last_updated_at_checksum(self) -> datetime.datetime | None:
-        """The time after which the object must not have been changed when the chunk is read."""
+        """The time after which the object must not have changed when the chunk is read."""
         return self._last_updated_at_checksum
 
     def _fields(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is always true of a repository, as assertions."""
+"""Invariants of a repository, as assertions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def assert_ancestry_invariants(
     *,
     must_contain_initial: bool = True,
 ) -> None:
-    """Asserts that a history is one: every snapshot once and newer than the next, which is its parent.
+    """Asserts that a history is valid: every snapshot occurs once and is newer than the next, which is its parent.
 
     The last one has no parent, and is the first snapshot of the repository if `must_contain_initial` (an expiration
     may end a history earlier). With `known_commits`, all snapshots are among them.
@@ -54,7 +54,7 @@ def assert_moves_sorted_by_final_path(moved_nodes: list[tuple[str, str]]) -> Non
 
 
 def assert_list_dir_equal(path: str, expected: list[str], actual: list[str]) -> None:
-    """Asserts that two listings of a directory are equal, but for the directory `c` of an array.
+    """Asserts that two listings of a directory are equal, except for the directory `c` of an array.
 
     Stores differ in whether they list it when the array has no chunk.
     """

@@ -1,4 +1,4 @@
-"""Models: a plain store that does in memory what a repository does, and descriptions of hierarchies.
+"""Models: a plain in-memory store with the operations of a repository, and descriptions of hierarchies.
 
 A description is a tree of `GroupNode` and `ArrayNode`, which can be written into any Zarr store, and read from one.
 """
@@ -22,12 +22,12 @@ __all__ = ["ArrayNode", "GroupNode", "ModelStore", "Node"]
 
 
 class ModelStore(MemoryStore):
-    """A store in memory that can be copied, whose nodes can be moved and whose chunks can be shifted."""
+    """A store in memory with copies, moves of nodes and shifts of chunks."""
 
     spec_version: int = 1
 
     async def _values(self, prefix: str) -> AsyncIterator[tuple[str, Buffer]]:
-        """The keys below a prefix with their values, as they are when this begins."""
+        """The keys below a prefix with their values, at the time of the call."""
         for key in [key async for key in self.list_prefix(prefix)]:
             value = await self.get(key, prototype=default_buffer_prototype())
             if value is not None:
@@ -52,7 +52,7 @@ class ModelStore(MemoryStore):
                 await self.set(key, value)
 
     async def move(self, source: str, dest: str) -> None:
-        """Moves a node with all that is below it. Paths begin with a slash; another one raises `ValueError`."""
+        """Moves a node with everything below it. Raises `ValueError` for a path that does not begin with a slash."""
         for path in (source, dest):
             if not path.startswith("/"):
                 raise ValueError(f"a path begins with a slash, unlike {path!r}")
@@ -82,12 +82,12 @@ class ArrayNode:
 
 @dataclass(frozen=True)
 class GroupNode:
-    """A group, with its children by their names."""
+    """A group with its children by name."""
 
     children: dict[str, ArrayNode | GroupNode] = field(default_factory=dict)
 
     def walk(self, prefix: str | PurePosixPath = "") -> Iterator[tuple[PurePosixPath, Node]]:
-        """All nodes below this one with their paths, each group before what is in it."""
+        """All nodes below this one with their paths, each group before its children."""
         for name, child in self.children.items():
             path = PurePosixPath(prefix, name)
             yield path, child
@@ -99,11 +99,11 @@ class GroupNode:
         return [prefix, *below] if root else below
 
     def nodes(self, prefix: str = "", *, include_root: bool = False) -> list[str]:
-        """The paths of all nodes below this one, and its own if asked for."""
+        """The paths of all nodes below this one, and optionally its own."""
         return self._paths(prefix, (ArrayNode, GroupNode), include_root)
 
     def groups(self, prefix: str = "", *, include_root: bool = False) -> list[str]:
-        """The paths of all groups below this one, and its own if asked for."""
+        """The paths of all groups below this one, and optionally its own."""
         return self._paths(prefix, (GroupNode,), include_root)
 
     def arrays(self, prefix: str = "") -> list[str]:
@@ -111,7 +111,7 @@ class GroupNode:
         return self._paths(prefix, (ArrayNode,), False)
 
     def materialize(self, store: zarr.abc.store.Store) -> zarr.Group:
-        """Writes the hierarchy into a store, in the place of what is there, and gives its root."""
+        """Writes the hierarchy into a store, replaces its contents, and returns the root group."""
         root = zarr.open_group(store, mode="w")
         for path, node in self.walk():
             if isinstance(node, ArrayNode):
@@ -122,12 +122,14 @@ class GroupNode:
 
     @classmethod
     def from_dict(cls, d: dict[str, Any]) -> GroupNode:
-        """From dictionaries in each other, whose other values are `ArrayNode`."""
+        """Creates a hierarchy from nested dictionaries with `ArrayNode` leaves."""
         return cls({k: v if isinstance(v, ArrayNode) else cls.from_dict(v) for k, v in d.items()})
 
     @classmethod
     def from_paths(cls, arrays: set[str], groups: set[str]) -> GroupNode:
-        """From the paths of arrays (of shape (1,) and dtype int32) and groups, all of which begin with a slash."""
+        """Creates a hierarchy from the paths of arrays (of shape (1,) and dtype int32) and groups,
+        which begin with a slash.
+        """
         for path in arrays | groups:
             if not path.startswith("/"):
                 raise ValueError(f"a path begins with a slash, unlike {path!r}")
@@ -138,7 +140,7 @@ class GroupNode:
 
     @classmethod
     async def from_store_async(cls, store: zarr.abc.store.Store) -> GroupNode:
-        """From what is in a store."""
+        """Reads a hierarchy from a store."""
         root = await zarr.api.asynchronous.open_group(store, mode="r")
         found = [
             (path, _array_node(node)) async for path, node in root.members(max_depth=None)
@@ -147,7 +149,7 @@ class GroupNode:
 
     @classmethod
     def from_store(cls, store: zarr.abc.store.Store) -> GroupNode:
-        """From what is in a store."""
+        """Reads a hierarchy from a store."""
         root = zarr.open_group(store, mode="r")
         found = [(path, _array_node(node)) for path, node in root.members(max_depth=None)]
         return cls.from_dict(_nested(found))
@@ -161,7 +163,7 @@ def _array_node(node: Any) -> ArrayNode | None:
 
 
 def _nested(found: Iterable[tuple[str, ArrayNode | None]]) -> dict[str, Any]:
-    """Dictionaries in each other, from paths of arrays and (None) of groups, in any order."""
+    """Nested dictionaries, from paths of arrays and (None) of groups, in any order."""
     tree: dict[str, Any] = {}
     for path, array in found:
         *parents, name = path.split("/")

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for configurations, and for places in arrays and in time."""
+"""Hypothesis strategies for configurations, chunk indices and times."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def repository_configs(
     splitting: st.SearchStrategy[ManifestSplittingConfig] | None = None,
     ic_module: ModuleType | None = None,
 ) -> RepositoryConfig:
-    """Configurations with what the strategies give; of another module with the same classes, if one is given."""
+    """Configurations with values of the strategies; from the classes of another module, if one is given."""
     module: Any = ic_module or icefield
     given: dict[str, Any] = {}
     if inline_chunk_threshold_bytes is not None:
@@ -89,7 +89,7 @@ def repository_configs(
 
 @st.composite
 def chunk_coordinates(draw: st.DrawFn, numblocks: tuple[int, ...]) -> tuple[int, ...]:
-    """The place of a chunk in a grid of so many chunks along each dimension."""
+    """The index of a chunk in a grid of so many chunks along each dimension."""
     return tuple(draw(st.integers(min_value=0, max_value=count - 1)) for count in numblocks)
 
 
@@ -107,7 +107,7 @@ def chunk_slicers(
 
 @st.composite
 def chunk_paths(draw: st.DrawFn, numblocks: tuple[int, ...]) -> str:
-    """The place of a chunk as the end of its key: `1/0`."""
+    """The index of a chunk as the end of its key: `1/0`."""
     return "/".join(str(place) for place in draw(chunk_coordinates(numblocks)))
 
 

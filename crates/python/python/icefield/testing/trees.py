@@ -1,4 +1,4 @@
-"""Hypothesis strategies for hierarchies with names that are easily mistaken for each other, and for moves in them."""
+"""Hypothesis strategies for hierarchies with easily confused names, and for moves in them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ __all__ = [
 InvalidMoveReason: TypeAlias = Literal[
     "self", "descendant", "missing_parent", "parent_not_group", "overwrite", "source_missing"
 ]
-"""Why a move is refused."""
+"""The reason why a move is refused."""
 MixedMove: TypeAlias = tuple[str, str, str | None]
 """Two paths, and the regular expression that the error must match; None if the move is allowed."""
 
@@ -63,11 +63,11 @@ _CHILDREN = st.integers(min_value=1, max_value=4)
 affix = st.text(zarr_key_chars, min_size=1, max_size=3)
 """A few characters to put before or after a name."""
 separators = st.sampled_from(["_", "-", "."])
-"""What comes between a name and what is put before or after it."""
+"""The separator between a name and its prefix or suffix."""
 
 
 def similar_name(non_sibling_names: set[str], sibling_names: set[str]) -> st.SearchStrategy[str]:
-    """A name that is like others: the name of a sibling with something before or after it, or one from elsewhere."""
+    """A name similar to others: the name of a sibling with a prefix or suffix, or a name from another group."""
     choices: list[st.SearchStrategy[str]] = []
     if sibling_names:
         parts = st.tuples(st.sampled_from(sorted(sibling_names)), separators, affix)
@@ -79,7 +79,7 @@ def similar_name(non_sibling_names: set[str], sibling_names: set[str]) -> st.Sea
 
 
 def fresh_name(pool: set[str], exclude: set[str]) -> st.SearchStrategy[str]:
-    """A name that is not excluded: any, or one that is like those in the pool."""
+    """A name that is not excluded: an arbitrary one, or one similar to those in the pool."""
     choices = [node_names]
     if pool or exclude:
         choices.append(similar_name(pool, exclude))
@@ -88,7 +88,7 @@ def fresh_name(pool: set[str], exclude: set[str]) -> st.SearchStrategy[str]:
 
 @st.composite
 def fresh_names(draw: st.DrawFn, pool: set[str], exclude: set[str], n: int) -> list[str]:
-    """So many names as `fresh_name` gives, each other than the ones before it."""
+    """So many distinct names of `fresh_name`."""
     names: list[str] = []
     while len(names) < n:
         names.append(draw(fresh_name(pool, exclude.union(names))))
@@ -96,7 +96,7 @@ def fresh_names(draw: st.DrawFn, pool: set[str], exclude: set[str], n: int) -> l
 
 
 def skeletons(*, max_leaves: int = 50, max_children: int = 4) -> st.SearchStrategy[GroupNode]:
-    """Hierarchies whose nodes are named by their places: "0", "1", …"""
+    """Hierarchies with nodes named by their numbers: "0", "1", …"""
 
     def group(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[GroupNode]:
         children = st.lists(nodes, min_size=1, max_size=max_children)
@@ -147,7 +147,7 @@ def absolute(path: str) -> str:
 
 
 def wrap_tolerant(pattern: str) -> str:
-    """A regular expression that takes line ends, and a bar after them, for any of its spaces."""
+    """A regular expression whose spaces also match line ends, with a bar after them."""
     return re.sub(" +", r"\\s+\\|?\\s*", pattern)
 
 

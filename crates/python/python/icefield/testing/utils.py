@@ -1,4 +1,4 @@
-"""A hierarchy in a model and in a repository, and the states that a session goes through."""
+"""A hierarchy in a model and in a repository, and the states of a session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 def tree_to_model_and_icechunk(
     tree: GroupNode, add_hypothesis_note: bool = True
 ) -> tuple[ModelStore, Session, Repository]:
-    """Writes a hierarchy into a model, and into a new repository in memory, whose session is not committed."""
+    """Writes a hierarchy into a model, and into an uncommitted session of a new repository in memory."""
     model = ModelStore()
     root = tree.materialize(model)
     repository = Repository.create(storage=in_memory_storage())
@@ -36,7 +36,7 @@ def tree_to_model_and_icechunk(
 def precommit_postcommit_readonly(
     session: Session, repo: Repository, *, allow_empty: bool = False
 ) -> Iterator[tuple[str, IcechunkStore]]:
-    """The store of a session before its commit and after it, and that of a reader; the commit is in between."""
+    """The store of a session before its commit and after it, and the store of a reader. Commits in between."""
     yield "pre-commit", session.store
     session.commit("committed between two looks", allow_empty=allow_empty)
     yield "post-commit", session.store
@@ -46,7 +46,7 @@ def precommit_postcommit_readonly(
 def update_paths_after_move(
     source: str, dest: str, arrays: set[str], groups: set[str]
 ) -> list[set[str]]:
-    """The paths of arrays and of groups after a node was moved with all that is below it."""
+    """The paths of arrays and groups after a node was moved with everything below it."""
 
     def moved(path: str) -> str:
         below = path == source or path.startswith(f"{source}/")
