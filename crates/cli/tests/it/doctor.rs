@@ -17,7 +17,7 @@ struct Diagnosis {
     text: Run,
 }
 
-/// Asks twice, for facts and for text. `prepare` says who asks.
+/// Asks twice, for facts and for text. `prepare` sets the credentials.
 fn examine(args: &[&str], prepare: impl Fn(&mut Command)) -> Diagnosis {
     examine_in(&World::new(), args, prepare)
 }

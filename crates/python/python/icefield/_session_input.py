@@ -25,7 +25,7 @@ __all__ = [
 def refuse_pickling(what: str) -> NoReturn:
     """Raises: a writable session has one owner, so writes to a copy elsewhere would be lost."""
     raise ValueError(
-        f"{what} cannot be pickled, because what a copy of it writes would not come back. You "
+        f"{what} cannot be pickled, because the writes of a copy would not come back. You "
         "must opt-in to pickle writable sessions in a distributed context using Session.fork(), "
         "and merge the forks afterwards. To write a dask-backed xarray dataset, use "
         "icefield.xarray.to_icechunk instead of Dataset.to_zarr. To read only, pickle a session "

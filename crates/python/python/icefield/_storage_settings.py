@@ -102,7 +102,7 @@ class StorageSettings(Section):
 
     unsafe_use_conditional_create = truth(True, doc="New refs are written on condition only.")
     unsafe_use_conditional_update = truth(True, doc="Refs are changed on condition only.")
-    unsafe_use_metadata = truth(True, doc="Objects say who wrote them.")
+    unsafe_use_metadata = truth(True, doc="User metadata on objects names their writer.")
     storage_class = text(doc="The storage class of new objects.")
     metadata_storage_class = text(doc="The storage class of new objects other than chunks.")
     chunks_storage_class = text(doc="The storage class of new chunks.")

@@ -63,6 +63,7 @@ def native_range(request: ByteRequest) -> tuple[int, int | None] | int:
 
 
 def out_of_bounds(request: object) -> Exception:
+    """The error for a byte range with negative or too large numbers."""
     return from_native(
         "invalid-byte-range",
         f"the numbers of {request!r} must be at least 0 and below 2**63",

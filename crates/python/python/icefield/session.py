@@ -191,7 +191,7 @@ class Session(_Nodes):
     def allow_pickling(self) -> NoReturn:
         """No longer supported: raises a `RuntimeError` that names the replacement."""
         raise RuntimeError(
-            "allow_pickling has been removed; use Session.fork() for what is written elsewhere, or "
+            "allow_pickling has been removed; use Session.fork() for writes in other processes, or "
             "icefield.xarray.to_icechunk"
         )
 

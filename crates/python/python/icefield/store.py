@@ -183,18 +183,22 @@ class IcefieldStore(ChunkReferences, _Reading, Store):
 
     @property
     def supports_writes(self) -> bool:
+        """True: the store has writes, which a read-only store refuses."""
         return True
 
     @property
     def supports_deletes(self) -> bool:
+        """True: the store has deletions, which a read-only store refuses."""
         return True
 
     @property
     def supports_listing(self) -> bool:
+        """True: the store lists its keys."""
         return True
 
     @property
     def supports_partial_writes(self) -> Literal[False]:
+        """False: a write replaces the whole value of a key."""
         return False
 
     @property

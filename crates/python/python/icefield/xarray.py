@@ -61,6 +61,7 @@ class LazyArrayWriter(ArrayWriter):
         self.eager: list[tuple[Any, Any, Any]] = []
 
     def add(self, source: Any, target: Any, region: Any = None) -> None:
+        """Adds an array: a dask array for later, any other one for `write_eager`."""
         if is_dask_collection(source):
             self.sources.append(source)
             self.targets.append(target)
@@ -69,6 +70,7 @@ class LazyArrayWriter(ArrayWriter):
             self.eager.append((source, target, region))
 
     def write_eager(self) -> None:
+        """Writes the arrays in memory to their targets."""
         eager, self.eager = self.eager, []
         for source, target, region in eager:
             target[region if region else ...] = source

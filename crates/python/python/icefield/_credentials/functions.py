@@ -30,16 +30,19 @@ Identity: TypeAlias = dict[str, Any]
 
 
 def refused(message: str) -> InvalidInputError:
+    """The error for invalid credentials."""
     return InvalidInputError(message, ErrorKind.INVALID_CREDENTIALS)
 
 
 def text(value: object, name: str) -> str:
+    """A string. Raises `TypeError` for any other value."""
     if not isinstance(value, str):
         raise TypeError(f"{name} is a text, not a {type(value).__name__}")
     return value
 
 
 def expiry(value: object) -> datetime | None:
+    """A time of expiry in UTC, or None. Raises `TypeError` for a time without a time zone."""
     if value is None:
         return None
     if not isinstance(value, datetime) or value.tzinfo is None:
@@ -48,6 +51,7 @@ def expiry(value: object) -> datetime | None:
 
 
 def microseconds(at: datetime | None) -> int | None:
+    """Microseconds since 1970 (UTC), 0 for earlier times; None for None."""
     if at is None:
         return None
     return max(0, (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1))
@@ -78,6 +82,7 @@ def _is_over(at: datetime | None) -> bool:
 
 
 def pickled(function: Callable[[], Any]) -> bytes:
+    """The pickle of a credential function. Raises `InvalidInputError` if it cannot be pickled."""
     if not callable(function):
         raise TypeError(f"get_credentials is a function, not a {type(function).__name__}")
     try:

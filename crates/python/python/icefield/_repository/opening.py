@@ -78,6 +78,7 @@ def native_storage(
 
 
 def checked_config(config: RepositoryConfig) -> RepositoryConfig:
+    """The configuration. Raises `TypeError` for any other value."""
     if not isinstance(config, RepositoryConfig):
         raise TypeError(f"`config` must be a RepositoryConfig, not {type(config).__name__}")
     return config
@@ -88,10 +89,12 @@ def _config_document(config: RepositoryConfig | None) -> str | None:
 
 
 def saved_config(document: str | None) -> RepositoryConfig | None:
+    """The configuration of a stored document; None if none is stored."""
     return None if document is None else RepositoryConfig._from_document(json.loads(document))
 
 
 def known_version(number: int | None) -> SpecVersion | None:
+    """The format version of a number; None if there is no repository."""
     return None if number is None else SpecVersion(number)
 
 

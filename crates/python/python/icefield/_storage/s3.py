@@ -108,7 +108,7 @@ def tigris(
     if not use_weak_consistency and config.region is None:
         raise StorageError(
             "a bucket of Tigris needs its region, where all reads and writes go so that they are consistent: pass "
-            "region=…, or use_weak_consistency=True for reading only what the nearest region knows",
+            "region=…, or use_weak_consistency=True for reads from the nearest region only",
             ErrorKind.STORAGE_CONFIG,
         )
     extra: dict[str, Any] = {"preset": "tigris", "read_only": use_weak_consistency}
