@@ -257,7 +257,7 @@ def text_of(kind):
         case "NewCommit":
             return f"committed {kind.new_snap_id} to {kind.branch}"
         case "CommitAmended":
-            return f"put {kind.new_snap_id} in the place of {kind.previous_snap_id} on {kind.branch}"
+            return f"replaced {kind.previous_snap_id} with {kind.new_snap_id} on {kind.branch}"
         case "NewDetachedSnapshot":
             return f"wrote {kind.new_snap_id}, to which no ref points"
         case "GCRan":
