@@ -29,8 +29,8 @@ struct Readme;
 
 /// Runs a command line and returns the exit code. The first argument is the name of the program.
 ///
-/// It prints to the standard streams of the process. Commands that change a repository handle Ctrl-C: the first ends the
-/// command early, the second ends the process. Other commands leave signals to the handlers of the process.
+/// It prints to the standard streams of the process. Long commands that write handle Ctrl-C: the first ends the command early,
+/// the second ends the process. Other commands leave signals to the handlers of the process.
 ///
 /// # Panics
 /// If a Tokio runtime runs on this thread: the function starts a runtime of its own.

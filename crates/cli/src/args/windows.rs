@@ -15,8 +15,8 @@ The commit updates the attributes of groups that describe the window: time_cover
 time_coverage_duration, window_start, window_end. If it cannot, it changes nothing, unless --drop-coverage is given.
 
 Labels continue with the step of a regular axis, or come from --labels. WINDOW is a number of elements or, for a coordinate
-with units such as \"hours since 1970-01-01\", a time: \"7 days\", 36h. Data chunks move whole: a window keeps up to a part
-of a chunk more than asked, or masks it with --mask.
+with units such as \"hours since 1970-01-01\", a time: \"7 days\", 36h. Data chunks move whole: a window may keep part of a
+chunk more than asked, which --mask masks.
 
 Old windows stay in the history until `icefield expire` removes them and `icefield gc` frees their unused chunks.";
 

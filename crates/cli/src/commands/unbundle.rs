@@ -35,7 +35,7 @@ pub(super) async fn run(context: &Context, args: Unbundle) -> Result<(), Failure
     if !metadata.is_file() {
         // The command reads the file twice.
         let message =
-            format!("{file} is not a regular file, which can be checked before it is unpacked");
+            format!("{file} is not a regular file: a bundle is checked before it is unpacked");
         return Err(Failure::new(Exit::Usage, message));
     }
     let destination = context.storage(&args.destination).await?;
