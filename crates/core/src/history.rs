@@ -11,21 +11,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use icefield_format::{NodeId, NodePath, SnapshotId};
-use icefield_refs::{EditOutcome, SnapshotInfo};
+use icefield_refs::{BranchName, EditOutcome, SnapshotInfo};
 use serde_json::Value;
 
 pub(crate) use edits::edits_between;
 
 use crate::change_set::ChangeSet;
+use crate::commit::MERGED_SNAPSHOT;
 use crate::rebase::{Changes, Passed};
 use crate::session::Base;
 use crate::{
-    BranchName, CommitError, Conflict, ConflictSolver, Diff, RebaseError, Repository,
-    RepositoryError, Session, SessionError,
+    CommitError, Conflict, ConflictSolver, Diff, RebaseError, Repository, RepositoryError, Session,
+    SessionError,
 };
-
-/// Under this name the metadata of a commit holds the id of the snapshot that was merged by it.
-pub const MERGED_SNAPSHOT: &str = "icefield_merged";
 
 /// What became of carrying the changes of one stretch of history over to another.
 #[derive(Clone, Debug, PartialEq)]

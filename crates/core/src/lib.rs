@@ -39,6 +39,7 @@ mod conditions;
 mod diff;
 mod error;
 mod file_writer;
+mod grid;
 mod history;
 mod interrupt;
 mod metadata;
@@ -67,10 +68,10 @@ pub use icefield_storage::{
 };
 
 pub use change_set::ForkBlobError;
-pub use commit::{Amend, Commit, CommitOutcome, SPLITTING_CONFIG};
+pub use commit::{Amend, Commit, CommitOutcome, MERGED_SNAPSHOT, SPLITTING_CONFIG};
 pub use diff::Diff;
-pub use error::{CommitError, RepositoryError, SessionError};
-pub use history::{ApplyOutcome, MERGED_SNAPSHOT};
+pub use error::{CommitError, RebaseError, RepositoryError, SessionError};
+pub use history::ApplyOutcome;
 pub use interrupt::{Interrupt, Interrupted};
 pub use metadata::document::edited as edited_document;
 pub use metadata::{
@@ -78,8 +79,7 @@ pub use metadata::{
 };
 pub use objects::CacheStatistics;
 pub use rebase::{
-    BasicSolver, Conflict, ConflictSolver, Detector, RebaseError, RebaseOutcome, Resolution,
-    VersionSelection,
+    BasicSolver, Conflict, ConflictSolver, Detector, RebaseOutcome, Resolution, VersionSelection,
 };
 pub use repository::{Repository, RepositoryBuilder, Revision, Start};
 pub use session::{

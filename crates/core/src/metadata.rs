@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::grid::within;
 use icefield_format::{ChunkGrid, DimensionShape, MAX_RANK, NodeKind, NodePath, SpecVersion};
 
 /// Why a document is not the metadata of a Zarr v3 node.
@@ -90,8 +91,7 @@ impl ArrayMetadata {
 
     /// Returns whether `index` is a chunk of the grid: one coordinate per dimension, each within its count.
     pub fn contains(&self, index: &[u32]) -> bool {
-        index.len() == self.chunk_counts.len()
-            && index.iter().zip(&self.chunk_counts).all(|(i, n)| i < n)
+        within(index, &self.chunk_counts)
     }
 }
 

@@ -18,8 +18,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use icefield_format::{NodeId, NodePath, SnapshotId};
-use icefield_refs::{RefsError, Tip};
-use icefield_storage::BoxError;
+use icefield_refs::Tip;
 
 pub(crate) use changes::Changes;
 pub use conflict::Conflict;
@@ -27,9 +26,9 @@ pub use detect::Detector;
 pub(crate) use equality::{WrittenTwice, equal_chunks};
 pub use solve::{BasicSolver, ConflictSolver, Resolution, VersionSelection};
 
-use crate::SessionError;
 use crate::change_set::{ChangeSet, PendingChunk};
 use crate::session::{Base, Phase, Session};
+use crate::{RebaseError, SessionError};
 use apply::carried_over;
 pub(crate) use detect::ChunkSets;
 use detect::{Sides, detect, double_writes, is_one_node};
@@ -57,49 +56,6 @@ pub enum RebaseOutcome {
     },
     /// The branch does not exist any more. The session is as before.
     BranchGone,
-}
-
-/// Why a rebase could not be decided. The session is as before.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RebaseError {
-    /// The branch was reset to a history without the session's base, or the base has expired.
-    #[error(
-        "the history of the branch from {tip} does not contain {base}, which the session started from: {base} has expired, or the branch was reset; open a new session and write again"
-    )]
-    BaseNotInHistory {
-        /// What the session started from.
-        base: SnapshotId,
-        /// Where the branch stands.
-        tip: SnapshotId,
-    },
-    /// The solver failed.
-    #[error("the solver could not decide")]
-    Solver(#[source] BoxError),
-    /// Merged metadata is no metadata.
-    #[error("the metadata merged from both sides is not valid")]
-    Merged(#[source] crate::MetadataError),
-    /// The session cannot be rebased, or an object cannot be read.
-    #[error(transparent)]
-    Session(#[from] SessionError),
-    /// The branch or its history cannot be read.
-    #[error(transparent)]
-    Refs(#[from] RefsError),
-    /// The snapshots cannot be compared.
-    #[error(transparent)]
-    Repository(#[from] crate::RepositoryError),
-}
-
-impl From<icefield_storage::StorageError> for RebaseError {
-    fn from(error: icefield_storage::StorageError) -> Self {
-        Self::Session(error.into())
-    }
-}
-
-impl From<icefield_refs::FetchError> for RebaseError {
-    fn from(error: icefield_refs::FetchError) -> Self {
-        Self::Session(error.into())
-    }
 }
 
 impl Session {

@@ -15,7 +15,7 @@ const CIRCLES: &[(&str, usize, usize)] = &[
     ("icefield", 6, 4),
     ("icefield-alpha", 2, 2),
     ("icefield-benches", 2, 1),
-    ("icefield-core", 52, 6),
+    ("icefield-core", 2, 1),
     ("icefield-format", 7, 7),
     ("icefield-ingest", 14, 15),
     ("icefield-maintenance", 17, 5),

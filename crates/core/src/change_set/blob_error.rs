@@ -2,8 +2,12 @@
 
 use icefield_format::{FormatError, PathError};
 
-use super::frame::{OLDEST, VERSION};
 use crate::metadata::MetadataError;
+
+/// The version of serialised forks and answers that this program writes.
+pub(super) const VERSION: u8 = 5;
+/// The oldest version that is read. Version 4 has no erased boxes.
+pub(super) const OLDEST: u8 = 4;
 
 /// Why bytes are not a fork that this program can open.
 #[derive(Debug, thiserror::Error)]

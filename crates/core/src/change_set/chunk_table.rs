@@ -22,6 +22,7 @@ use std::hash::BuildHasher;
 
 use super::erased::ErasedBoxes;
 use super::interned::Interned;
+use crate::grid::within;
 use crate::virtual_chunks::{VirtualChecksum, VirtualRefs};
 
 /// Bytes of overwritten inline chunks that are kept before the arena is rebuilt.
@@ -119,7 +120,7 @@ impl ChunkTable {
         self.kind.contains(&CellKind::Native)
     }
 
-    pub(super) fn erased(&self) -> &ErasedBoxes {
+    pub(crate) fn erased(&self) -> &ErasedBoxes {
         &self.erased
     }
 
@@ -171,7 +172,7 @@ impl ChunkTable {
     /// Returns whether all rows and boxes lie within a grid and have its rank.
     pub(crate) fn lies_within(&self, grid: &[u32]) -> bool {
         let mut rows = 0..self.len() as u32;
-        rows.all(|row| super::within(self.index(row), grid)) && self.erased.lie_within(grid)
+        rows.all(|row| within(self.index(row), grid)) && self.erased.lie_within(grid)
     }
 
     /// Returns whether nothing of the boxes that were erased would leave a grid if it moved.
@@ -398,7 +399,7 @@ impl ChunkTable {
 
     /// Forgets what was done outside a grid.
     pub(crate) fn retain_within(&mut self, grid: &[u32]) {
-        self.retain(|index| super::within(index, grid));
+        self.retain(|index| within(index, grid));
         self.rank = grid.len();
         if !self.erased.lie_within(grid) {
             self.revision += 1;

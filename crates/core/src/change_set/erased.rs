@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use icefield_format::ChunkIndex;
 
+use crate::grid::within;
 use crate::splits;
 
 /// Cells of an array's boxes that a log names one by one, at most. A log of larger boxes names the chunks that were there.
@@ -37,7 +38,7 @@ impl ErasedBoxes {
         &self.spared
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.boxes.is_empty()
     }
 
@@ -97,7 +98,7 @@ impl ErasedBoxes {
             let inside = axes.map(|(range, count)| range.start..range.end.min(*count));
             (it.len() == grid.len()).then(|| inside.collect())
         });
-        self.spared.retain(|index| super::within(index, grid));
+        self.spared.retain(|index| within(index, grid));
     }
 
     /// Moves all by so many chunks per dimension, and forgets what leaves a grid.

@@ -8,13 +8,9 @@ use icefield_format::SnapshotId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::ForkBlobError;
+use super::blob_error::{ForkBlobError, OLDEST, VERSION};
 use crate::session::SentLease;
 
-/// Of forks and answers alike.
-pub(super) const VERSION: u8 = 5;
-/// The oldest that is read. Version 4 has no boxes that were erased.
-pub(super) const OLDEST: u8 = 4;
 /// How forks begin.
 pub(super) const FORK: &[u8; 8] = b"ICEFORK\0";
 /// How answers begin.

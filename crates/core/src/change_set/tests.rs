@@ -1,6 +1,10 @@
-use icefield_format::{Checksum, ChunkId, ChunkIndex, ChunkRef};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use icefield_format::{Checksum, ChunkId, ChunkIndex, ChunkRef, NodeId, NodeKind, NodePath};
 
 use super::*;
+use crate::metadata::NodeMetadata;
 
 fn native(byte: u8) -> PendingChunk<'static> {
     PendingChunk::Set(ChunkRef::Native {

@@ -10,9 +10,9 @@ use icefield_storage::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::time::create;
-use super::{CLOCK_TOLERANCE, MAX_BYTES, micros, own_key};
-use crate::micros_of_time;
+use super::object::{MAX_BYTES, micros, own_key};
+use super::time::{CLOCK_TOLERANCE, create};
+use icefield_refs::micros_of_time;
 
 /// Leases read at a time.
 const LEASES_AHEAD: usize = 16;

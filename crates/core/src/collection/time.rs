@@ -12,7 +12,7 @@ use icefield_storage::{
     StorageExt,
 };
 
-use super::own_key;
+use super::object::own_key;
 
 /// How far the store's clock and this machine's may be apart where something is deleted by age, and how far ahead of the
 /// store's time a date may lie that is believed.

@@ -6,7 +6,11 @@ use icefield_format::{SnapshotId, SpecVersion};
 use icefield_refs::{Edit, EditOutcome, SnapshotInfo};
 use serde_json::Value;
 
-use super::{plan, publish};
+use super::arrays::Rewrite;
+use super::plan::Description;
+use super::publish;
+use super::store::Written;
+use super::write::write;
 use crate::session::{Moment, Phase, Session};
 use crate::{CommitError, SessionError};
 
@@ -46,16 +50,16 @@ impl Session {
         }
         let guarded = Moment::now(&*self.shared().clock);
         self.guard(None).await?;
-        let description = plan::Description {
+        let description = Description {
             message: &message,
             metadata: &metadata,
             allow_empty,
-            rewrite: super::Rewrite::No,
+            rewrite: Rewrite::No,
             lost: &BTreeSet::new(),
             extents: &BTreeMap::new(),
             replaced: None,
         };
-        let plan::Written::Prepared(prepared) = plan::write(self, None, description).await? else {
+        let Written::Prepared(prepared) = write(self, None, description).await? else {
             return Err(SessionError::ReadOnly.into());
         };
         let info = prepared.snapshot().clone();

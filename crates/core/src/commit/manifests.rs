@@ -13,8 +13,9 @@ use icefield_format::{
 
 use icefield_storage::Entropy;
 
-use crate::change_set::{BaseView, ChangeSet, ChunkTable, PendingChunk, within};
+use crate::change_set::{BaseView, ChangeSet, ChunkTable, PendingChunk};
 use crate::file_writer::FileWriter;
+use crate::grid::within;
 use crate::splits::Cells;
 use crate::virtual_chunks::carried;
 

@@ -6,10 +6,9 @@ use icefield_format::SnapshotId;
 use icefield_refs::{Edit, EditOutcome, Landed, Refusal, SnapshotInfo, Tip};
 use icefield_storage::StorageError;
 
-use super::CommitOutcome;
-use super::amend::Publication;
-use super::plan::PreparedCommit;
-use crate::session::{Base, Moment, Phase, Session};
+use super::outcome::CommitOutcome;
+use super::store::PreparedCommit;
+use crate::session::{Base, Moment, Phase, Publication, Session};
 use crate::{CommitError, SessionError};
 
 /// Makes a prepared commit visible.

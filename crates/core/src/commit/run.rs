@@ -9,8 +9,8 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::FormatError;
 use icefield_storage::Bytes;
 
+use super::blocking::{AT_ONCE, run_blocking};
 use super::manifests::{ManifestJob, NewManifest};
-use super::plan::run_blocking;
 use super::shifted::Before;
 use crate::SessionError;
 use crate::change_set::ChangeSet;
@@ -24,9 +24,6 @@ static MAKERS: LazyLock<usize> =
 
 /// Manifests read ahead, each as a file: most are at most a megabyte.
 const AHEAD: usize = 8;
-
-/// Bytes of references whose merge takes about as long as the way to another thread and back.
-pub(super) const AT_ONCE: usize = 64 << 10;
 
 /// A job, and what is there of it.
 enum Step {

@@ -18,7 +18,7 @@ use icefield_storage::{
     Version,
 };
 
-use crate::change_set::within;
+use crate::grid::within;
 use crate::rebase::Changes;
 use crate::session::Base;
 use crate::{Diff, Repository, RepositoryError};

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath, Snapshot, TransactionLog};
 
-use crate::change_set::within;
 use crate::diff::Diff;
+use crate::grid::within;
 use crate::session::Base;
 
 /// The changes of one commit by node id, as its transaction log records them.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use icefield_format::{ByteRange, ChunkIndex, NodeId, NodePath};
 
 use super::{Changes, ChunkSets};
-use crate::change_set::{ChangeSet, ChunkTable, NodeChange, within};
+use crate::change_set::{ChangeSet, ChunkTable, NodeChange};
+use crate::grid::within;
 use crate::metadata::document::moved_by;
 use crate::session::{Base, Session};
 use crate::{ChunkLocation, SessionError};

@@ -7,8 +7,9 @@ use futures::stream::TryStreamExt;
 use icefield_format::{NodeId, Snapshot, SnapshotId, SpecVersion, TransactionLog};
 use icefield_refs::{FetchError, RefsError, SnapshotInfo, meeting_point, way};
 
-use super::{Changes, RebaseError};
+use super::Changes;
 use crate::Diff;
+use crate::RebaseError;
 use crate::commit::shifted_arrays;
 use crate::repository::Shared;
 use crate::session::Base;

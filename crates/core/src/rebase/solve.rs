@@ -10,7 +10,8 @@ use icefield_storage::BoxError;
 use super::conflict::Conflict;
 use super::detect::{Detector, Sides};
 use crate::Session;
-use crate::change_set::{BaseView, ChangeSet, NodeChange, WrittenNode, within};
+use crate::change_set::{BaseView, ChangeSet, NodeChange, WrittenNode};
+use crate::grid::within;
 
 /// The answer to one conflict.
 #[derive(Clone, Debug, PartialEq)]

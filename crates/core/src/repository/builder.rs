@@ -3,15 +3,12 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
-use icefield_format::{FormatError, RepositoryConfig, SpecVersion, Writer};
+use icefield_format::{RepositoryConfig, SpecVersion, Writer};
 use icefield_refs::{
     BranchName, Creation, Edit, EditOutcome, Existing, Ledger, LedgerParts, NewRepository,
-    RefsError, SnapshotSource, StoredConfig, Tip, Upgrade, UpgradeOptions, UpgradeReport,
-    micros_of_time,
+    RefsError, SnapshotSource, StoredConfig, Tip, micros_of_time,
 };
-use icefield_storage::{
-    Bytes, Clock, Entropy, Storage, StorageError, StorageExt, SystemClock, SystemEntropy,
-};
+use icefield_storage::{Bytes, Clock, Entropy, Storage, StorageError, SystemClock, SystemEntropy};
 
 use super::in_force::Configs;
 use super::{Repository, Revision, Shared, Start};
@@ -24,7 +21,7 @@ use crate::{RepositoryError, Settings};
 /// How to open or create a repository: components given to it, settings that tune it.
 #[derive(Clone, Debug)]
 pub struct RepositoryBuilder {
-    storage: Arc<dyn Storage>,
+    pub(super) storage: Arc<dyn Storage>,
     settings: Settings,
     config: RepositoryConfig,
     clock: Arc<dyn Clock>,
@@ -36,7 +33,7 @@ pub struct RepositoryBuilder {
 }
 
 impl RepositoryBuilder {
-    pub(super) fn new(storage: Arc<dyn Storage>) -> Self {
+    fn new(storage: Arc<dyn Storage>) -> Self {
         Self {
             storage,
             settings: Settings::default(),
@@ -108,7 +105,16 @@ impl RepositoryBuilder {
         self
     }
 
-    fn location(&self) -> String {
+    /// Refuses stores that a repository cannot be written to.
+    pub(super) async fn check_store(&self) -> Result<(), RepositoryError> {
+        if !self.storage.capabilities().writable {
+            let store = self.location();
+            return Err(StorageError::ReadOnly { store }.into());
+        }
+        Shared::check_safe_commits(&*self.storage).await
+    }
+
+    pub(super) fn location(&self) -> String {
         self.storage.to_string()
     }
 
@@ -179,17 +185,7 @@ impl RepositoryBuilder {
     /// [`RepositoryError::AlreadyExists`], [`RepositoryError::NotEmpty`],
     /// [`RepositoryError::UnsafeStore`], [`RepositoryError::CreateUnknown`], what the store says.
     pub async fn create(self) -> Result<Repository, RepositoryError> {
-        let capabilities = self.storage.capabilities();
-        if !capabilities.writable {
-            let store = self.location();
-            return Err(StorageError::ReadOnly { store }.into());
-        }
-        if !capabilities.safe_commits() {
-            return Err(RepositoryError::UnsafeStore {
-                location: self.location(),
-                reason: self.storage.why_unsafe().await,
-            });
-        }
+        self.check_store().await?;
         let ledger = self.ledger()?;
         let config = (!self.config.is_default()).then(|| self.config.clone());
         let new = NewRepository {
@@ -259,67 +255,6 @@ impl RepositoryBuilder {
         }
     }
 
-    /// Makes a repository of spec version 2 out of the one of version 1 that is there, also while version-1 programs write to it.
-    /// One that was stopped is gone on with. Handles and sessions that were opened before are of no more use for writing.
-    ///
-    /// # Errors
-    /// [`RepositoryError::NotFound`], [`RepositoryError::NewerSpecVersion`], [`RepositoryError::UnsafeStore`],
-    /// [`RepositoryError::CollectionRunning`], as [`Upgrade::run`], and what the store says.
-    pub async fn upgrade(
-        self,
-        options: &UpgradeOptions<'_>,
-    ) -> Result<UpgradeReport, RepositoryError> {
-        let upgrade = self.begin_upgrade().await?;
-        let capabilities = self.storage.capabilities();
-        if !capabilities.writable {
-            let store = self.location();
-            return Err(StorageError::ReadOnly { store }.into());
-        }
-        if !capabilities.safe_commits() {
-            return Err(RepositoryError::UnsafeStore {
-                location: self.location(),
-                reason: self.storage.why_unsafe().await,
-            });
-        }
-        // A collection that goes by refs of version 1 would miss those that are gone already.
-        let hold = self.clone().spec_version(SpecVersion::V1);
-        let hold = Arc::new(hold.hold_collections().await?);
-        let upgrade = upgrade.keeping({
-            let hold = Arc::clone(&hold);
-            Box::new(move || Box::pin(keep(Arc::clone(&hold))))
-        });
-        let upgraded = upgrade.run(options).await;
-        drop(upgrade);
-        if let Some(hold) = Arc::into_inner(hold) {
-            hold.release().await;
-        }
-        Ok(upgraded?)
-    }
-
-    /// Says what [`RepositoryBuilder::upgrade`] would do, and writes nothing.
-    ///
-    /// # Errors
-    /// As [`RepositoryBuilder::upgrade`].
-    pub async fn plan_upgrade(
-        self,
-        options: &UpgradeOptions<'_>,
-    ) -> Result<UpgradeReport, RepositoryError> {
-        Ok(self.begin_upgrade().await?.plan(options).await?)
-    }
-
-    async fn begin_upgrade(&self) -> Result<Upgrade, RepositoryError> {
-        let parts = self.parts(Arc::new(self.objects(SpecVersion::V2)));
-        let location = self.location();
-        match Upgrade::begin(parts).await {
-            Ok(Some(upgrade)) => Ok(upgrade),
-            Ok(None) => Err(RepositoryError::NotFound { location }),
-            Err(RefsError::InvalidRepo {
-                source: FormatError::NewerSpecVersion { .. },
-            }) => Err(RepositoryError::NewerSpecVersion { location }),
-            Err(error) => Err(error.into()),
-        }
-    }
-
     fn writer(&self) -> Writer {
         let mut writer = Writer::default();
         if let Some(level) = self.config.compression_level() {
@@ -328,7 +263,7 @@ impl RepositoryBuilder {
         writer
     }
 
-    fn objects(&self, version: SpecVersion) -> Objects {
+    pub(super) fn objects(&self, version: SpecVersion) -> Objects {
         let writer = FileWriter::new(version, self.writer())
             .compressing_locations(self.config.location_compression());
         Objects::new(Arc::clone(&self.storage), self.settings.clone(), writer)
@@ -340,7 +275,7 @@ impl RepositoryBuilder {
         self.parts(Arc::new(self.objects(version))).ledger(version)
     }
 
-    fn parts(&self, objects: Arc<Objects>) -> LedgerParts {
+    pub(super) fn parts(&self, objects: Arc<Objects>) -> LedgerParts {
         LedgerParts {
             storage: Arc::clone(&self.storage),
             snapshots: objects,
@@ -378,13 +313,47 @@ impl RepositoryBuilder {
     }
 }
 
-async fn keep(hold: Arc<CollectionHold>) -> Result<(), RefsError> {
-    hold.keep().await.map_err(|error| match error {
-        RepositoryError::Storage(error) => RefsError::Storage(error),
-        error => RefsError::UpgradeStopped {
-            source: error.into(),
-        },
-    })
+impl Repository {
+    /// Begins to open or create the repository at a store.
+    pub fn builder(storage: Arc<dyn Storage>) -> RepositoryBuilder {
+        RepositoryBuilder::new(storage)
+    }
+
+    /// Creates a repository with default settings.
+    ///
+    /// # Errors
+    /// As [`RepositoryBuilder::create`].
+    pub async fn create(storage: Arc<dyn Storage>) -> Result<Self, RepositoryError> {
+        Self::builder(storage).create().await
+    }
+
+    /// Opens a repository with default settings.
+    ///
+    /// # Errors
+    /// As [`RepositoryBuilder::open`].
+    pub async fn open(storage: Arc<dyn Storage>) -> Result<Self, RepositoryError> {
+        Self::builder(storage).open().await
+    }
+
+    /// Opens a repository with default settings, or creates it if there is none.
+    ///
+    /// # Errors
+    /// As [`RepositoryBuilder::open_or_create`].
+    pub async fn open_or_create(storage: Arc<dyn Storage>) -> Result<Self, RepositoryError> {
+        Self::builder(storage).open_or_create().await
+    }
+
+    /// Returns whether there is a repository at a store.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn exists(storage: Arc<dyn Storage>) -> Result<bool, RepositoryError> {
+        match Self::open(storage).await {
+            Ok(_) | Err(RepositoryError::NewerSpecVersion { .. }) => Ok(true),
+            Err(RepositoryError::NotFound { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 /// Whether there is a ref, damaged or not.

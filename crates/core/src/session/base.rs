@@ -2,15 +2,32 @@
 
 use std::sync::{Arc, OnceLock};
 
-use icefield_format::{ArrayRecord, NodeId, NodePath, NodeRecord, Snapshot};
+use icefield_format::{ArrayRecord, NodeId, NodeKind, NodePath, NodeRecord, Snapshot};
 use quick_cache::sync::Cache;
 
-use super::Node;
 use crate::SessionError;
 use crate::metadata::{NodeMetadata, NodeMetadataError};
 
 /// Parsed metadata kept per base snapshot.
 const PARSED_NODES: usize = 10_000;
+
+/// A node as a session sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) id: NodeId,
+    pub(crate) metadata: Arc<NodeMetadata>,
+    /// Its place among the nodes of the base snapshot, unless the session created it.
+    pub(crate) base_position: Option<usize>,
+}
+
+impl Node {
+    pub(crate) fn kind(&self) -> NodeKind {
+        match *self.metadata {
+            NodeMetadata::Group => NodeKind::Group,
+            NodeMetadata::Array(_) => NodeKind::Array,
+        }
+    }
+}
 
 /// A snapshot and the parsed metadata of its nodes.
 #[derive(Debug)]

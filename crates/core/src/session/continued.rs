@@ -5,16 +5,15 @@
 
 use std::sync::Arc;
 
-use icefield_format::{ChunkId, ChunkRef};
-use icefield_refs::{BranchName, Tip};
+use icefield_format::{ChunkId, ChunkRef, NodePath};
+use icefield_refs::{BranchName, micros_of_time};
 use icefield_storage::{DeleteOutcome, Deletion, StorageExt};
 
 use super::write::array_of;
-use super::{Base, Inner, Moment, Phase, SentLease, Session, SessionLease};
+use super::{Moment, SentLease, Session, SessionLease};
 use crate::change_set::PendingChunk;
 use crate::collection::Lease;
-use crate::repository::Shared;
-use crate::{NodePath, Repository, RepositoryError, SessionError, WriteMode, micros_of_time};
+use crate::{Repository, RepositoryError, SessionError, WriteMode};
 
 /// The lease of a session, for another one that goes on after it. Its text is `ID:START`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,29 +79,6 @@ impl Session {
         self.record(path, node, index, chunk, WriteMode::Overwrite)?;
         Ok(())
     }
-
-    fn continued(
-        shared: Arc<Shared>,
-        base: Base,
-        branch: BranchName,
-        tip: Tip,
-        pass: &LeasePass,
-    ) -> Self {
-        let entropy = Arc::clone(&shared.entropy);
-        let state = Self::state_of(base, Phase::Open { tip });
-        let now = micros_of_time(shared.clock.now());
-        let sent = SentLease {
-            id: pass.id,
-            age: now.saturating_sub(pass.started),
-            sent_at: now,
-            started: pass.started,
-        };
-        let lease = SessionLease::received(sent, Moment::now(&*shared.clock));
-        Self(Arc::new(Inner {
-            lease: Arc::new(lease),
-            ..Inner::new(shared, Some(branch), state, entropy)
-        }))
-    }
 }
 
 impl Repository {
@@ -119,7 +95,15 @@ impl Repository {
         let tip = self.writable_tip(&branch).await?;
         let base = self.base(tip.snapshot).await?;
         let shared = Arc::clone(self.shared());
-        Ok(Session::continued(shared, base, branch, tip, pass).begin_preload())
+        let now = micros_of_time(shared.clock.now());
+        let sent = SentLease {
+            id: pass.id,
+            age: now.saturating_sub(pass.started),
+            sent_at: now,
+            started: pass.started,
+        };
+        let lease = SessionLease::received(sent, Moment::now(&*shared.clock));
+        Ok(Session::continued(shared, base, branch, tip, lease).begin_preload())
     }
 
     /// Ends the lease of a session after which none goes on: what it has stored is garbage from now on.

@@ -3,9 +3,8 @@
 use icefield_format::SnapshotId;
 use icefield_refs::Tip;
 
-use super::{Phase, Session};
+use super::{Phase, Publication, Session};
 use crate::SessionError;
-use crate::commit::Publication;
 
 /// A session that takes no writes until this is dropped. Whatever ends the work on it, an error, a panic or a
 /// dropped future, leaves the session in the phase that was set last.

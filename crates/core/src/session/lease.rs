@@ -1,34 +1,14 @@
-//! The lease of a session: what keeps its chunks from being collected before they are committed.
-//!
-//! A young session needs none, because nothing young is ever collected. [`crate::collection`] has the rules. Where this
-//! machine's clock dates the objects, a collection may have run while that clock stood ahead, and nothing else shows it:
-//! there a young session with chunks in the store reads how far collections have deleted, too.
+//! The data of a lease: when a session began, by which clocks, and what it has told collections.
 
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
-use futures::{StreamExt, TryStreamExt, stream};
-use icefield_format::{ChunkId, ChunkRef, SnapshotId, layout};
-use icefield_refs::{EditOutcome, Graph, Ledger, RefsError};
-use icefield_storage::{Clock, Deletion, Key, StorageError, StorageExt};
+use icefield_refs::micros_of_time;
+use icefield_storage::{Clock, Key};
 use tokio::sync::Mutex;
 
-use super::Session;
-use crate::change_set::PendingChunk;
-use crate::collection::{
-    CLOCK_MARGIN, CollectionPhase, CollectionState, LEASED_AFTER, Lease, store_time, time_of,
-};
-use crate::repository::Shared;
-use crate::{Repository, RepositoryError, SessionError, micros_of_time};
-
-/// A lease is renewed for a commit unless that was so recently.
-const RENEWED_FOR_COMMIT: Duration = Duration::from_secs(60);
-/// What took longer to write since it was guarded is guarded again before it is published.
-const GUARDED_FOR: Duration = Duration::from_secs(5 * 60);
-/// Chunks that are looked for at a time.
-const LOOKS: usize = 64;
+use crate::collection::CLOCK_MARGIN;
 
 /// A moment on both clocks of this machine: the monotonic one stands still while a machine sleeps, the other one may be
 /// set. What has passed is the longer of what both say.
@@ -57,40 +37,40 @@ impl Moment {
 #[derive(Debug)]
 pub(crate) struct SessionLease {
     /// The name of the object, once one is needed.
-    id: std::sync::OnceLock<[u8; 12]>,
+    pub(super) id: std::sync::OnceLock<[u8; 12]>,
     opened: Moment,
     /// The age that the session had then: of a fork that comes from another process.
     age_before: Duration,
     /// When the session began, by the store's clock, if another process has found out.
-    started: Option<u64>,
-    told: Mutex<Option<WrittenLease>>,
+    pub(super) started: Option<u64>,
+    pub(super) told: Mutex<Option<WrittenLease>>,
     /// The earliest and the latest time that the store gave to what was written.
     written: std::sync::Mutex<Option<(SystemTime, SystemTime)>>,
     /// Whether the session was old when it was last guarded.
-    guarded: AtomicBool,
+    pub(super) guarded: AtomicBool,
     /// Whether a collection had a cutoff after the session began, young as the session is: it ran under a clock that stood
     /// ahead, or without a floor. The session counts as old from then on.
-    exposed: AtomicBool,
+    pub(super) exposed: AtomicBool,
     /// A lease beside it, of a session that takes chunks over from elsewhere.
-    hold: Mutex<Option<Key>>,
+    pub(super) hold: Mutex<Option<Key>>,
 }
 
 /// A lease that was written.
 #[derive(Clone, Copy, Debug)]
-struct WrittenLease {
+pub(super) struct WrittenLease {
     /// When the session began, by the store's clock, in microseconds.
-    started: u64,
+    pub(super) started: u64,
     /// When the lease was last renewed.
-    at: Moment,
+    pub(super) at: Moment,
     /// The same by the store's clock. None of one that was just created: its own date tells.
-    store_time: Option<SystemTime>,
+    pub(super) store_time: Option<SystemTime>,
     /// How far apart the times were that the store had given by then.
-    spread: Duration,
+    pub(super) spread: Duration,
 }
 
 impl WrittenLease {
     /// Of a lease that holds back everything.
-    fn of_hold(clock: &dyn Clock) -> Self {
+    pub(super) fn of_hold(clock: &dyn Clock) -> Self {
         Self {
             started: 0,
             at: Moment::now(clock),
@@ -139,13 +119,13 @@ impl SessionLease {
         lease
     }
 
-    fn age(&self, clock: &dyn Clock) -> Duration {
+    pub(super) fn age(&self, clock: &dyn Clock) -> Duration {
         self.age_here(clock).saturating_add(self.age_before)
     }
 
     /// The age without that of before it came to this process. A session is at least as old as the store's times of what
     /// it wrote are apart: where a clock goes back and forth, that shows nowhere else.
-    fn age_here(&self, clock: &dyn Clock) -> Duration {
+    pub(super) fn age_here(&self, clock: &dyn Clock) -> Duration {
         self.opened.elapsed(clock).max(self.spread())
     }
 
@@ -157,7 +137,7 @@ impl SessionLease {
     }
 
     /// A time before anything of the session was written, in microseconds, where the store's clock is this machine's.
-    fn began_by(&self, clock: &dyn Clock) -> u64 {
+    pub(super) fn began_by(&self, clock: &dyn Clock) -> u64 {
         let written = *self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let age = u64::try_from(self.age(clock).as_micros()).unwrap_or(u64::MAX);
         let by_age = micros_of_time(clock.now()).saturating_sub(age);
@@ -166,458 +146,10 @@ impl SessionLease {
         by_age.min(first).saturating_sub(margin)
     }
 
-    fn spread(&self) -> Duration {
+    pub(super) fn spread(&self) -> Duration {
         let written = *self.written.lock().unwrap_or_else(PoisonError::into_inner);
         written.map_or(Duration::ZERO, |(first, last)| {
             last.duration_since(first).unwrap_or_default()
         })
-    }
-}
-
-/// What a collection could have taken of what is to be published.
-enum Exposed {
-    /// Nothing: it is young, and so is all that it needs.
-    Nothing,
-    /// What was written since a time of the store.
-    Since(u64),
-}
-
-impl Session {
-    /// Returns the lease as a fork takes it along.
-    pub(crate) fn send_lease(&self) -> SentLease {
-        let clock = &*self.shared().clock;
-        let lease = self.lease();
-        let told = lease.told.try_lock().ok().and_then(|told| *told);
-        SentLease {
-            id: *lease.id.get_or_init(|| self.random()),
-            age: u64::try_from(lease.age(clock).as_micros()).unwrap_or(u64::MAX),
-            sent_at: micros_of_time(clock.now()),
-            started: told.map(|it| it.started).or(lease.started).unwrap_or(0),
-        }
-    }
-
-    /// Keeps what this session has written from being collected for another while, whatever its age. Writing to an
-    /// old session does so, too; one that waits longer than collections spare what is young should be kept alive by
-    /// calling this.
-    ///
-    /// # Errors
-    /// What the store says.
-    pub async fn renew_lease(&self) -> Result<(), SessionError> {
-        self.renew(Duration::ZERO).await.map(drop)
-    }
-
-    /// Renews the lease of an old session if it has not been for a while. Failing to is no reason to fail a write: the
-    /// commit will not go on without it.
-    pub(crate) async fn keep_lease(&self) {
-        if self.is_young() {
-            return;
-        }
-        if let Err(error) = self.renew(LEASED_AFTER).await {
-            tracing::warn!(%error, "the lease of the session could not be renewed");
-        }
-    }
-
-    fn is_young(&self) -> bool {
-        let lease = self.lease();
-        !lease.exposed.load(Ordering::Relaxed) && lease.age(&*self.shared().clock) < LEASED_AFTER
-    }
-
-    /// Reads the state of the last collection for a young session, where only that can show that its chunks were not young
-    /// for a moment. It depends on nothing, so that it goes out together with other requests.
-    pub(crate) async fn last_collection(&self) -> Result<Option<CollectionState>, SessionError> {
-        let storage = &*self.shared().storage;
-        let asks = storage.capabilities().host_dates && self.is_young() && self.has_stored()?;
-        if !asks {
-            return Ok(None);
-        }
-        let read = CollectionState::read(storage).await?;
-        Ok(read.map(|(state, _)| state))
-    }
-
-    /// Lets the session count as old if a collection may have deleted what it wrote. Guarding it finds out more.
-    pub(crate) fn note_collection(&self, state: &CollectionState) {
-        let lease = self.lease();
-        // One that is only opening has deleted nothing by its own cutoff.
-        let cutoff = match state.phase {
-            CollectionPhase::Opening => 0,
-            _ => state.cutoff,
-        };
-        let began = lease.began_by(&*self.shared().clock);
-        // The state of a newer program tells no cutoff. That does not hold back a session that is young.
-        let known = |cutoff: &u64| *cutoff != u64::MAX;
-        let mut cutoffs = [cutoff, state.earlier].into_iter().filter(known);
-        if cutoffs.any(|cutoff| cutoff > began) {
-            lease.exposed.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Whether something of the session is in the store that nothing refers to yet: chunks, or manifests of a commit that
-    /// did not land.
-    fn has_stored(&self) -> Result<bool, SessionError> {
-        let state = self.state()?;
-        let mut tables = state.changes.chunks().values();
-        Ok(!state.written.is_empty() || tables.any(|table| table.has_native()))
-    }
-
-    /// Renews the lease, unless it was within `recent`.
-    async fn renew(&self, recent: Duration) -> Result<WrittenLease, SessionError> {
-        let (shared, lease) = (self.shared(), self.lease());
-        let clock = &*shared.clock;
-        let mut told = lease.told.lock().await;
-        let spread = lease.spread();
-        if let Some(told) = *told
-            && told.at.elapsed(clock) < recent
-            && spread <= told.spread.saturating_add(CLOCK_MARGIN)
-        {
-            return Ok(told);
-        }
-        let key = Lease::key(*lease.id.get_or_init(|| self.random()));
-        let (storage, entropy) = (&*shared.storage, &*shared.entropy);
-        let at = Moment::now(clock);
-        let now = store_time(storage, entropy).await?;
-        // What another process has found out is believed, if it can be true.
-        let sent = (lease.started).filter(|started| *started <= micros_of_time(now));
-        let age = match sent {
-            Some(_) => lease.age_here(clock),
-            None => lease.age(clock),
-        };
-        let age = age.saturating_add(CLOCK_MARGIN).as_micros();
-        let by_age = micros_of_time(now).saturating_sub(u64::try_from(age).unwrap_or(u64::MAX));
-        // Never later than before, and never by a clock that stood ahead.
-        let started = (told.map(|told| told.started).into_iter())
-            .chain(sent)
-            .fold(by_age, u64::min);
-        Lease::renew(storage, entropy, &key, started, now).await?;
-        let renewed = WrittenLease {
-            started,
-            at,
-            store_time: Some(now),
-            spread,
-        };
-        *told = Some(renewed);
-        Ok(renewed)
-    }
-
-    /// Writes the lease that holds back everything, under a name of its own. Returns its key, too.
-    async fn hold_all(&self) -> Result<(Key, WrittenLease), SessionError> {
-        let shared = self.shared();
-        let mut hold = self.lease().hold.lock().await;
-        let told = WrittenLease::of_hold(&*shared.clock);
-        let key = Lease::create(&*shared.storage, &*shared.entropy).await?;
-        // A look from now on sees every collection that began before this lease was there.
-        if let Some(before) = hold.replace(key.clone()) {
-            end(shared, before).await;
-        }
-        Ok((key, told))
-    }
-
-    /// Makes sure that nothing of what an old session is about to publish was collected, or will be. `published` is a
-    /// snapshot that was written earlier, if it is about one.
-    pub(crate) async fn guard(&self, published: Option<SnapshotId>) -> Result<(), SessionError> {
-        let taken = self.state()?.taken.clone();
-        let shared = self.shared();
-        let mut exposed = Exposed::Nothing;
-        let mut told = None;
-        let is_old = !self.is_young();
-        self.lease().guarded.store(is_old, Ordering::Relaxed);
-        if is_old {
-            let own = self.renew(RENEWED_FOR_COMMIT).await?;
-            let key = Lease::key(*self.lease().id.get_or_init(|| self.random()));
-            (exposed, told) = (Exposed::Since(own.started), Some((key, own)));
-        }
-        if !taken.is_empty() {
-            told = Some(self.hold_all().await?);
-        }
-        let Some((key, told)) = told else {
-            return Ok(());
-        };
-        let Some((state, may_delete)) = read_collection(shared, &key, &told).await? else {
-            return Ok(());
-        };
-        if !taken.is_empty() {
-            let reachable = all_reachable(&shared.ledger, taken).await;
-            if !reachable.map_err(|error| SessionError::Aborted(error.to_string()))? {
-                exposed = Exposed::Since(0);
-            }
-        }
-        let Exposed::Since(started) = exposed else {
-            return Ok(());
-        };
-        if state.cutoff > started && may_delete {
-            return Err(SessionError::BeingCollected);
-        }
-        if state.cutoff.max(state.earlier) <= started {
-            return Ok(());
-        }
-        // Manifests of earlier attempts may be gone as well.
-        self.state_mut()?.forget_written();
-        self.look_for(published).await
-    }
-
-    /// Guards again what took long to write.
-    pub(crate) async fn guard_again(
-        &self,
-        guarded: &Moment,
-        published: SnapshotId,
-    ) -> Result<(), SessionError> {
-        let is_recent = guarded.elapsed(&*self.shared().clock) < GUARDED_FOR;
-        // It may have seemed young then, until the store's times of what it has written showed that it was not.
-        let is_guarded = self.lease().guarded.load(Ordering::Relaxed) || self.is_young();
-        match is_recent && is_guarded {
-            true => Ok(()),
-            false => self.guard(Some(published)).await,
-        }
-    }
-
-    /// Checks that the chunks which this session wrote exist, and what it stands on, if that may have been collected.
-    async fn look_for(&self, published: Option<SnapshotId>) -> Result<(), SessionError> {
-        let shared = self.shared();
-        let (changes, base) = {
-            let state = self.state()?;
-            let base = Arc::clone(state.base.snapshot());
-            let taken = state.taken.contains(&base.id());
-            (Arc::clone(&state.changes), taken.then_some(base))
-        };
-        let mut keys: Vec<String> = Vec::new();
-        if let Some(base) = base {
-            // What it leaves as it was is needed, too.
-            keys.push(layout::snapshot_key(base.id()));
-            let manifests = base.manifest_files();
-            keys.extend(manifests.map(|info| layout::manifest_key(info.id)));
-        }
-        if let Some(id) = published {
-            keys.extend([layout::snapshot_key(id), layout::transaction_log_key(id)]);
-            let snapshot = shared.objects.snapshot(id).await?;
-            let manifests = snapshot.manifest_files();
-            keys.extend(manifests.map(|info| layout::manifest_key(info.id)));
-        }
-        let mut chunks: Vec<ChunkId> = Vec::new();
-        for table in changes.chunks().values() {
-            for row in 0..table.len() as u32 {
-                if let PendingChunk::Set(ChunkRef::Native { id, .. }) = table.at(row) {
-                    chunks.push(id);
-                }
-            }
-        }
-        let chunks = chunks.into_iter().map(layout::chunk_key);
-        stream::iter(keys.into_iter().chain(chunks))
-            .map(|key| async move {
-                let key = Key::parse(&key).map_err(StorageError::from)?;
-                match shared.storage.exists(&key).await? {
-                    true => Ok(()),
-                    false => Err(SessionError::Collected { key }),
-                }
-            })
-            .buffer_unordered(LOOKS)
-            .try_collect::<()>()
-            .await
-    }
-
-    /// Ends the leases of a session whose commit has landed. One that stays holds collections back for a while, and does
-    /// no other harm.
-    pub(crate) async fn end_lease(&self) {
-        let (shared, lease) = (self.shared(), self.lease());
-        let told = lease.told.lock().await.take();
-        let own = told.and(lease.id.get()).map(|id| Lease::key(*id));
-        let hold = lease.hold.lock().await.take();
-        for key in own.into_iter().chain(hold) {
-            end(shared, key).await;
-        }
-    }
-}
-
-async fn end(shared: &Shared, lease: Key) {
-    if let Err(error) = shared.storage.delete_one(Deletion::from(lease)).await {
-        tracing::debug!(%error, "a lease that is of no use stays until it expires");
-    }
-}
-
-/// Pauses before a collection that is just opening has settled its cutoff.
-const PAUSES: u32 = 20;
-const PAUSE: Duration = Duration::from_millis(100);
-
-/// Reads the state of the last collection, and whether it may still delete something, at the time when a lease was written.
-/// One that is opening is waited for.
-async fn read_collection(
-    shared: &Shared,
-    lease: &Key,
-    told: &WrittenLease,
-) -> Result<Option<(CollectionState, bool)>, StorageError> {
-    let storage = &*shared.storage;
-    let mut store_time = told.store_time;
-    for pause in 0.. {
-        let Some((state, meta)) = CollectionState::read(storage).await? else {
-            break;
-        };
-        if state.phase == CollectionPhase::Done {
-            return Ok(Some((state, false)));
-        }
-        // No time is added to it: a clock of this machine that is set must not make a collection look stopped.
-        let now = match store_time {
-            Some(now) => now,
-            None => *store_time.insert(time_of(storage, lease).await?),
-        };
-        let may_delete = state.may_delete(micros_of_time(now));
-        if state.is_ahead(micros_of_time(now)) {
-            let dated = state.clone().date_anew(storage, &meta, now).await;
-            if let Err(error) = dated {
-                tracing::warn!(%error, "the state of a collection, which lies in the future, stays");
-            }
-        }
-        if may_delete && state.phase == CollectionPhase::Opening && pause < PAUSES {
-            shared.clock.sleep(PAUSE).await;
-            continue;
-        }
-        return Ok(Some((state, may_delete)));
-    }
-    Ok(None)
-}
-
-/// Returns whether refs reach all of some snapshots, as the store has it: what is in memory may have expired.
-async fn all_reachable(ledger: &Ledger, wanted: BTreeSet<SnapshotId>) -> Result<bool, RefsError> {
-    ledger.view().await?.reaches_all(wanted).await
-}
-
-/// Returns whether a collection with this cutoff that is under way deletes nothing of a snapshot, and of what came before
-/// it: refs reach it, or it is younger, and so is all before it up to one that refs reach.
-///
-/// What was flushed by a session is of that kind: its chunks and manifests are younger, too, or else its [guard] would
-/// have refused; all else that it refers to is that of its parent. And refs reach nothing but what they reached when the
-/// collection marked it, or what is younger.
-///
-/// [guard]: Session::guard
-async fn is_spared(
-    shared: &Shared,
-    target: SnapshotId,
-    cutoff: u64,
-) -> Result<bool, RepositoryError> {
-    let mut next = target;
-    let mut seen = BTreeSet::new();
-    let graph = shared.ledger.stored_graph();
-    loop {
-        let key = Key::parse(&layout::snapshot_key(next)).map_err(StorageError::from)?;
-        let written = match time_of(&*shared.storage, &key).await {
-            Ok(time) => micros_of_time(time),
-            Err(error) if error.is_not_found() => return Ok(false),
-            Err(error) => return Err(error.into()),
-        };
-        if written < cutoff || !seen.insert(next) {
-            return Ok(all_reachable(&shared.ledger, BTreeSet::from([next])).await?);
-        }
-        let info = graph.read(next).await?;
-        if micros_of_time(info.written_at) < cutoff {
-            // Expiration writes old snapshots again.
-            return Ok(all_reachable(&shared.ledger, BTreeSet::from([next])).await?);
-        }
-        match info.parent {
-            Some(parent) => next = parent,
-            None => return Ok(true),
-        }
-    }
-}
-
-/// Holds back every collection that begins while it is there, for work that refers to what nothing referred to before.
-#[derive(Debug)]
-#[must_use = "it holds collections back until it is released"]
-pub struct CollectionHold {
-    shared: Arc<Shared>,
-    key: Key,
-    told: Mutex<WrittenLease>,
-}
-
-impl CollectionHold {
-    /// Renews it if it was not for a quarter of an hour: one that is not renewed for an hour holds nothing back.
-    ///
-    /// # Errors
-    /// What the store says.
-    pub async fn keep(&self) -> Result<(), RepositoryError> {
-        let mut told = self.told.lock().await;
-        if told.at.elapsed(&*self.shared.clock) >= LEASED_AFTER {
-            let (storage, entropy) = (&*self.shared.storage, &*self.shared.entropy);
-            let at = Moment::now(&*self.shared.clock);
-            let now = store_time(storage, entropy).await?;
-            Lease::renew(storage, entropy, &self.key, 0, now).await?;
-            (told.at, told.store_time) = (at, Some(now));
-        }
-        Ok(())
-    }
-
-    /// Lets collections go on.
-    pub async fn release(self) {
-        end(&self.shared, self.key).await;
-    }
-
-    /// Reads the state of the last collection that began before, and whether it may still delete something.
-    async fn read_collection(&self) -> Result<Option<(CollectionState, bool)>, StorageError> {
-        let told = *self.told.lock().await;
-        read_collection(&self.shared, &self.key, &told).await
-    }
-}
-
-impl Repository {
-    async fn hold(&self) -> Result<CollectionHold, RepositoryError> {
-        let shared = self.shared();
-        let told = WrittenLease::of_hold(&*shared.clock);
-        let key = Lease::create(&*shared.storage, &*shared.entropy).await?;
-        Ok(CollectionHold {
-            shared: Arc::clone(shared),
-            key,
-            told: Mutex::new(told),
-        })
-    }
-
-    /// Holds back collections, if none is running: what is looked for from now on stays.
-    ///
-    /// # Errors
-    /// [`RepositoryError::CollectionRunning`], what the store says.
-    pub async fn hold_collections(&self) -> Result<CollectionHold, RepositoryError> {
-        let hold = self.hold().await?;
-        match hold.read_collection().await {
-            Ok(None | Some((_, false))) => Ok(hold),
-            Ok(Some((_, true))) => {
-                hold.release().await;
-                Err(RepositoryError::CollectionRunning)
-            }
-            Err(error) => {
-                hold.release().await;
-                Err(error.into())
-            }
-        }
-    }
-
-    /// Lets a ref be put onto a snapshot that may have been reachable by nothing: no collection deletes it meanwhile.
-    pub(crate) async fn put_ref(
-        &self,
-        target: SnapshotId,
-        put: impl Future<Output = Result<EditOutcome, RepositoryError>>,
-    ) -> Result<EditOutcome, RepositoryError> {
-        let shared = self.shared();
-        let hold = self.hold().await?;
-        let done = async {
-            // Not from memory: the snapshot may have been deleted since it was read.
-            let key = Key::parse(&layout::snapshot_key(target)).map_err(StorageError::from)?;
-            let look = hold.read_collection();
-            let (last, mut exists) = futures::try_join!(look, shared.storage.exists(&key))?;
-            if last.is_some() {
-                // A collection may have ended between the two.
-                exists = shared.storage.exists(&key).await?;
-            }
-            if !exists {
-                return Err(RefsError::SnapshotNotFound(target).into());
-            }
-            if let Some((state, true)) = last
-                && !is_spared(shared, target, state.cutoff).await?
-            {
-                return Err(RepositoryError::BeingCollected { target });
-            }
-            shared.ledger.check_target(target).await?;
-            put.await
-        }
-        .await;
-        // One that is still on its way must find its snapshot when it lands.
-        if !matches!(done, Ok(EditOutcome::Unknown(_))) {
-            hold.release().await;
-        }
-        done
     }
 }

@@ -11,6 +11,7 @@ use icefield_format::{
 use super::{Session, SessionState};
 use crate::SessionError;
 use crate::change_set::{NodeChange, PendingChunk};
+use crate::grid::within;
 use crate::virtual_chunks::carried;
 
 /// Manifests loaded ahead while an array's chunks are listed.
@@ -278,10 +279,7 @@ impl Session {
                     }
                     let index = ChunkIndex::from(index);
                     let is_boxed = table.as_ref().is_some_and(|it| it.is_boxed(&index));
-                    if is_boxed
-                        || !crate::change_set::within(&index, &grid)
-                        || written.contains(&index)
-                    {
+                    if is_boxed || !within(&index, &grid) || written.contains(&index) {
                         return None;
                     }
                     Some(

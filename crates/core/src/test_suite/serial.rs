@@ -8,6 +8,8 @@
 //! With an [`Upkeep`], tags, expirations, collections and an upgrade come in between. None of them may change what a ref shows or
 //! lose a commit that has not expired, and in version 2 the operations log must tell all of them.
 
+mod hooks;
+mod interleaving;
 mod model;
 mod perform;
 mod run;
@@ -16,24 +18,12 @@ mod upkeep;
 
 use std::sync::Arc;
 
-use icefield_format::SpecVersion;
 use icefield_storage::Storage;
 
-pub use run::Report;
-pub use upkeep::Upkeep;
+pub use hooks::Upkeep;
+pub use interleaving::{Interleaving, Report};
 
-use run::Run;
-
-/// One interleaving to be played.
-#[derive(Clone, Debug)]
-pub struct Interleaving {
-    /// What decides about each step.
-    pub seed: u64,
-    /// Whether requests of sessions fail now and then.
-    pub with_faults: bool,
-    /// The version of the format that the repository begins with.
-    pub spec: SpecVersion,
-}
+use interleaving::Run;
 
 impl Interleaving {
     /// Plays it on an empty store.

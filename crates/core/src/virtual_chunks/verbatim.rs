@@ -7,49 +7,24 @@
 //! file:///data/a%20b.nc     a URL, as in version 1
 //! ```
 
-use icefield_format::{
-    ChunkRef, LocationRule, SpecVersion, VirtualLocation, container_prefixes, location_of,
-};
-
-use super::{Containers, VirtualChunkError};
+use icefield_format::{ChunkRef, LocationRule, SpecVersion, VirtualLocation, location_of};
 
 /// What locations begin with that name their container.
 const RELATIVE: &str = "vcc://";
 
+/// Returns the name of a container and the rest of a location that begins with it; `None` for other locations.
+pub(super) fn in_container(location: &str) -> Option<&str> {
+    let (scheme, rest) = location.split_at_checked(RELATIVE.len())?;
+    scheme.eq_ignore_ascii_case(RELATIVE).then_some(rest)
+}
+
 /// Whether a location names its container.
 pub(super) fn is_relative(location: &str) -> bool {
-    let scheme = location.get(..RELATIVE.len());
-    scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(RELATIVE))
+    in_container(location).is_some()
 }
 
-/// Reads a location of version 2.
-///
-/// # Errors
-/// The rule that it breaks; [`VirtualChunkError::NoContainerNamed`].
-pub(super) fn parse(
-    location: &str,
-    containers: &Containers,
-) -> Result<VirtualLocation, VirtualChunkError> {
-    if !is_relative(location) {
-        return absolute(location).map_err(VirtualChunkError::Location);
-    }
-    let (name, rest) = location[RELATIVE.len()..]
-        .split_once('/')
-        .ok_or(VirtualChunkError::Location(LocationRule::NoPath))?;
-    let container = containers.named(name);
-    let container = container.ok_or_else(|| VirtualChunkError::NoContainerNamed {
-        name: name.to_owned(),
-    })?;
-    let prefix = container_prefixes(&container.url_prefix).into_iter().next();
-    let prefix = prefix.ok_or(VirtualChunkError::NoContainer)?;
-    let key = match prefix.path() {
-        "" => rest.to_owned(),
-        _ => format!("{}/{rest}", prefix.decoded_path().trim_end_matches('/')),
-    };
-    location_of(prefix.scheme(), prefix.host(), &key).map_err(VirtualChunkError::Location)
-}
-
-fn absolute(location: &str) -> Result<VirtualLocation, LocationRule> {
+/// Reads a location that does not name its container.
+pub(super) fn absolute(location: &str) -> Result<VirtualLocation, LocationRule> {
     let (scheme, rest) = location
         .split_once("://")
         .ok_or(LocationRule::NotAbsolute)?;
@@ -120,65 +95,12 @@ pub(crate) fn carried<'a>(
 
 #[cfg(test)]
 mod tests {
-    use icefield_format::RepositoryConfig;
-    use icefield_format::config::{VirtualChunkContainer, VirtualStore};
-
     use super::*;
 
-    fn containers() -> Containers {
-        let container = |name: &str, url_prefix: &str| VirtualChunkContainer {
-            name: Some(name.to_owned()),
-            url_prefix: url_prefix.to_owned(),
-            store: VirtualStore::InMemory,
-            unknown: Default::default(),
-        };
-        let all = [
-            container("archive", "s3://bucket/a b/"),
-            container("whole", "gs://other/"),
-            container("disk", "file:///data/"),
-        ];
-        let config = RepositoryConfig {
-            virtual_chunk_containers: Some(all.into_iter().collect()),
-            ..RepositoryConfig::default()
-        };
-        Containers::of(&config, SpecVersion::V2)
-    }
-
     #[test]
-    fn locations_are_keys_as_they_are() {
-        let containers = containers();
-        for (text, key) in [
-            ("s3://bucket/x/a b.nc", "x/a b.nc"),
-            ("S3://bucket/100%.nc", "100%.nc"),
-            ("s3://bucket/a%20b?c#d", "a%20b?c#d"),
-            ("vcc://archive/é.nc", "a b/é.nc"),
-            ("vcc://whole/x/y", "x/y"),
-            ("vcc://disk/a b", "data/a b"),
-            ("file:///data/a%20b", "data/a b"),
-        ] {
-            let location = parse(text, &containers).expect(text);
-            assert_eq!(location.decoded_path(), key, "{text}");
-        }
+    fn locations_are_stored_in_one_spelling() {
         assert_eq!(stored("S3://b/%"), "s3://b/%");
         assert_eq!(stored("vcc://a//b///c"), "vcc://a/b/c");
-    }
-
-    #[test]
-    fn what_leads_elsewhere_or_nowhere_is_refused() {
-        let containers = containers();
-        for text in [
-            "s3://bucket",
-            "s3:///key",
-            "s3://bucket/a/../b",
-            "s3://bucket/a//b",
-            "vcc://archive",
-            "vcc://archive/../x",
-            "vcc://unknown/x",
-            "nonsense",
-            "ftp://a/b",
-        ] {
-            assert!(parse(text, &containers).is_err(), "{text}");
-        }
     }
 
     #[test]

@@ -1,7 +1,12 @@
 //! Several writers on one branch, and branches that are edited under a writer.
 
-use super::*;
-use crate::{Conflict, EditOutcome, RebaseError, RebaseOutcome, Repository};
+use std::sync::Arc;
+
+use crate::test_suite::Trial;
+use crate::test_suite::words::*;
+use crate::{
+    CommitOutcome, Conflict, EditOutcome, RebaseError, RebaseOutcome, Repository, SnapshotId,
+};
 
 /// Asserts that a commit finds the branch elsewhere, and that the session is as before.
 async fn moved(session: &crate::Session, expected: SnapshotId, found: Option<SnapshotId>) {

@@ -7,7 +7,7 @@ use icefield_storage::Storage;
 use icefield_storage::wrap::FaultyStorage;
 use icefield_storage::wrap::fault::{Matcher, Plan, When, crash_points};
 
-use super::{Fault, Ground, ReportedOutcome, Scenario};
+use super::scenario::{Fault, Ground, Notes, ReportedOutcome, Scenario};
 use crate::test_suite::view::view;
 use crate::test_suite::words::{dice, group, path};
 use crate::test_suite::{Trial, walk};
@@ -138,7 +138,7 @@ async fn begin(trial: &Trial, scenario: &Scenario) -> Ground {
     for act in scenario.prepare {
         act(ground.clone()).await.expect("nothing disturbs it");
     }
-    *ground.notes() = super::Notes::default();
+    *ground.notes() = Notes::default();
     ground
 }
 

@@ -10,8 +10,8 @@ use icefield_storage::wrap::FaultyStorage;
 use icefield_storage::wrap::fault::Plan;
 use icefield_storage::{Clock, SeededEntropy, Storage};
 
+use super::hooks::{Acknowledged, Upkeep};
 use super::model::{Model, Op};
-use super::upkeep::{Acknowledged, Upkeep};
 use crate::{BranchName, Conflict, Repository, RepositoryBuilder, Session, SnapshotId, TagName};
 
 /// One commit of the history as it should be.

@@ -1,58 +1,19 @@
 //! What is done to the whole repository between the steps of sessions: tags, expirations, collections, and an upgrade.
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use async_trait::async_trait;
 use futures::TryStreamExt;
 use icefield_format::{SpecVersion, Update, UpdateKind};
-use icefield_storage::{BoxError, Clock, ManualClock, Storage};
+use icefield_storage::Clock;
 
+use super::hooks::{Acknowledged, Upkeep};
+use super::interleaving::Run;
 use super::model::Op;
-use super::run::Run;
 use super::stage::{Commit, Stage, Writer, builder};
-use crate::{CommitError, EditOutcome, Repository, SnapshotId, TagName, UpgradeOptions};
+use crate::{CommitError, EditOutcome, SnapshotId, TagName, UpgradeOptions};
 
 const MINUTE: Duration = Duration::from_secs(60);
-
-/// Expiration and collection, which crates above this one know.
-#[async_trait]
-pub trait Upkeep: fmt::Debug + Send + Sync {
-    /// The clock of the store and of all repositories at it. The interleaving lets it go on.
-    fn clock(&self) -> &ManualClock;
-
-    /// How old garbage is before it is collected.
-    fn floor(&self) -> Duration;
-
-    /// Lets all commits that are older than a time expire, but for those that refs point to.
-    ///
-    /// # Errors
-    /// What went wrong; it ends the test.
-    async fn expire(&self, repository: &Repository, older_than: SystemTime)
-    -> Result<(), BoxError>;
-
-    /// Collects garbage, and returns how many objects were deleted.
-    ///
-    /// # Errors
-    /// What went wrong; it ends the test.
-    async fn collect(&self, repository: &Repository) -> Result<u64, BoxError>;
-
-    /// Returns what is wrong with the repository at a store.
-    async fn damage(&self, storage: &Arc<dyn Storage>) -> Vec<String>;
-}
-
-/// What the operations log must tell.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Acknowledged {
-    pub(super) commits: BTreeSet<SnapshotId>,
-    pub(super) amends: BTreeSet<SnapshotId>,
-    tags: BTreeSet<TagName>,
-    expirations: usize,
-    collections: usize,
-    migrations: usize,
-}
 
 impl Run {
     /// Lets time go on, and maybe does something to the repository; `true` if so.

@@ -1,0 +1,39 @@
+//! What became of a commit.
+
+use icefield_format::SnapshotId;
+use icefield_storage::StorageError;
+
+use crate::rebase::Conflict;
+
+/// What became of a commit.
+#[derive(Debug)]
+#[must_use = "the branch may have moved, or the outcome may be unknown"]
+#[non_exhaustive]
+pub enum CommitOutcome {
+    /// The branch points to the new snapshot. The session is read-only now, at that snapshot.
+    Committed(SnapshotId),
+    /// Another commit or a reset was first. Nothing was published; the session and its edits are as before,
+    /// or, of a commit with rebase that ran out of tries, based on a newer snapshot.
+    BranchMoved {
+        /// Where the branch stood when the session was opened.
+        expected: SnapshotId,
+        /// Where it stands now; `None` if it does not exist any more.
+        found: Option<SnapshotId>,
+    },
+    /// Edits collide with a commit that landed meanwhile, and the solver did not settle it. Nothing was
+    /// published; the session and its edits are as they were before the last rebase.
+    Conflicts {
+        /// The commit.
+        snapshot: SnapshotId,
+        /// All collisions with it.
+        conflicts: Vec<Conflict>,
+    },
+    /// The store did not say whether the branch moved, and reading it did not tell. The commit may still
+    /// appear. [`Session::resolve`](crate::Session::resolve) finds out; until then the session takes no writes.
+    Unknown {
+        /// The snapshot to look for in the history of the branch.
+        snapshot: SnapshotId,
+        /// What the store said.
+        source: StorageError,
+    },
+}

@@ -1,0 +1,114 @@
+//! Why a commit was not published, or edits could not be carried over to another snapshot.
+
+use icefield_format::{FormatError, SnapshotId};
+use icefield_refs::{FetchError, RefsError};
+use icefield_storage::{BoxError, StorageError};
+
+use super::{RepositoryError, SessionError};
+use crate::Interrupted;
+use crate::metadata::MetadataError;
+
+/// Why a commit was not attempted or not published. The branch is where it was; the session is intact.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommitError {
+    /// There is nothing to commit.
+    #[error("there is nothing to commit: write something, or allow an empty commit")]
+    NothingToCommit,
+    /// The repository was upgraded meanwhile.
+    #[error(
+        "the repository was upgraded to spec version 2 meanwhile: open it again, and write there what this session holds"
+    )]
+    Upgraded,
+    /// The session cannot commit.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The branch could not be read or moved.
+    #[error(transparent)]
+    Refs(RefsError),
+    /// A file cannot be encoded.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// A snapshot or ref of the repository could not be had.
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
+    /// The caller asked to end it early.
+    #[error("the commit was interrupted before anything was published: commit again to go on")]
+    Interrupted(#[from] Interrupted),
+    /// The edits could not be carried over to the commit that was first.
+    #[error("another commit was first, and the edits could not be carried over to it")]
+    Rebase(#[source] RebaseError),
+}
+
+impl From<RefsError> for CommitError {
+    fn from(error: RefsError) -> Self {
+        match error {
+            RefsError::Upgraded => Self::Upgraded,
+            error => Self::Refs(error),
+        }
+    }
+}
+
+impl From<RebaseError> for CommitError {
+    fn from(error: RebaseError) -> Self {
+        match error {
+            RebaseError::Refs(RefsError::Upgraded) => Self::Upgraded,
+            error => Self::Rebase(error),
+        }
+    }
+}
+
+impl From<FetchError> for CommitError {
+    fn from(error: FetchError) -> Self {
+        Self::Session(error.into())
+    }
+}
+
+impl From<StorageError> for CommitError {
+    fn from(error: StorageError) -> Self {
+        Self::Session(error.into())
+    }
+}
+
+/// Why a rebase could not be decided. The session is as before.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RebaseError {
+    /// The branch was reset to a history without the session's base, or the base has expired.
+    #[error(
+        "the history of the branch from {tip} does not contain {base}, which the session started from: {base} has expired, or the branch was reset; open a new session and write again"
+    )]
+    BaseNotInHistory {
+        /// What the session started from.
+        base: SnapshotId,
+        /// Where the branch stands.
+        tip: SnapshotId,
+    },
+    /// The solver failed.
+    #[error("the solver could not decide")]
+    Solver(#[source] BoxError),
+    /// Merged metadata is no metadata.
+    #[error("the metadata merged from both sides is not valid")]
+    Merged(#[source] MetadataError),
+    /// The session cannot be rebased, or an object cannot be read.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The branch or its history cannot be read.
+    #[error(transparent)]
+    Refs(#[from] RefsError),
+    /// The snapshots cannot be compared.
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
+}
+
+impl From<StorageError> for RebaseError {
+    fn from(error: StorageError) -> Self {
+        Self::Session(error.into())
+    }
+}
+
+impl From<FetchError> for RebaseError {
+    fn from(error: FetchError) -> Self {
+        Self::Session(error.into())
+    }
+}

@@ -1,0 +1,173 @@
+//! The handle of an open repository: what it was opened with, and its configuration.
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use icefield_format::RepositoryConfig;
+use icefield_refs::{Edit, EditOutcome, Ledger, StoredConfig};
+use icefield_storage::{Clock, Entropy, Key, Storage};
+
+use super::shared::{CLOCK_TOLERANCE, Shared};
+use crate::objects::CacheStatistics;
+use crate::virtual_chunks::{VirtualAccess, VirtualSource};
+use crate::{RepositoryError, VirtualChunkError};
+
+/// An open repository. A cheap shared handle.
+#[derive(Clone, Debug)]
+pub struct Repository(pub(super) Arc<Shared>);
+
+impl Repository {
+    /// The repository that a session belongs to.
+    pub(crate) fn of(shared: &Arc<Shared>) -> Self {
+        Self(Arc::clone(shared))
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.0
+    }
+
+    /// Returns the store.
+    pub fn storage(&self) -> &Arc<dyn Storage> {
+        &self.0.storage
+    }
+
+    /// Returns the clock that this handle was given.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.0.clock
+    }
+
+    /// Returns the source of randomness that this handle was given.
+    pub fn entropy(&self) -> &Arc<dyn Entropy> {
+        &self.0.entropy
+    }
+
+    /// Returns the ledger, for those who need the states that edits are conditional on, or walk over histories.
+    pub fn ledger(&self) -> &Ledger {
+        &self.0.ledger
+    }
+
+    /// Returns what this handle lets the repository refer to.
+    pub fn virtual_access(&self) -> &VirtualAccess {
+        self.0.virtual_stores.access()
+    }
+
+    /// Returns the prefix of the container that the location of a virtual chunk lies in, as the configuration in force
+    /// spells it.
+    pub fn container_of(&self, location: &str) -> Option<String> {
+        let in_force = self.0.configs.in_force();
+        let location = in_force.containers.resolve(location).ok()?;
+        let container = in_force.containers.find(&location)?;
+        Some(container.url_prefix.clone())
+    }
+
+    /// Reads the location of a foreign object as repositories of this version spell it: in version 1 a URL, in version 2 also
+    /// `vcc://NAME/…`, in the container of that name, and keys with nothing encoded.
+    ///
+    /// # Errors
+    /// [`VirtualChunkError::Location`], [`VirtualChunkError::NeedsSpecVersion2`], [`VirtualChunkError::NoContainerNamed`].
+    pub fn virtual_source(&self, location: &str) -> Result<VirtualSource, VirtualChunkError> {
+        self.0.configs.in_force().containers.source(location)
+    }
+
+    /// Returns the location of a virtual chunk, as sessions of this repository tell it, with the prefix of its container in place
+    /// of the container's name, if it has one; itself if the configuration in force has no container of that name.
+    pub fn absolute_location<'a>(&self, location: &'a str) -> Cow<'a, str> {
+        self.0.configs.in_force().containers.absolute(location)
+    }
+
+    /// Finds the store and the key of a foreign object, if a container of the configuration in force and a grant cover
+    /// its location. Nothing is asked of the object.
+    ///
+    /// # Errors
+    /// [`VirtualChunkError`] without those about the object itself.
+    pub async fn foreign_object(
+        &self,
+        location: &str,
+    ) -> Result<(Arc<dyn Storage>, Key), VirtualChunkError> {
+        let in_force = self.0.configs.in_force();
+        let target = self.0.virtual_stores.find(&in_force.containers, location);
+        let target = target.await?;
+        Ok((target.storage, target.key))
+    }
+
+    /// Returns how many seconds this machine's clock was ahead of the store's at the last commit, if they were
+    /// more than ten minutes apart. The times in the history are those of this clock.
+    pub fn clock_ahead(&self) -> Option<i64> {
+        let seconds = self.0.clock_ahead.load(Ordering::Relaxed);
+        (seconds.unsigned_abs() > CLOCK_TOLERANCE).then_some(seconds)
+    }
+
+    /// Returns what the cache of decoded objects holds.
+    pub fn cache_statistics(&self) -> CacheStatistics {
+        self.0.objects.statistics()
+    }
+
+    /// Returns a handle that goes on reading the refs and the graph as they are stored now, whatever is edited meanwhile. It
+    /// edits nothing ([`icefield_refs::RefsError::Pinned`]). A repository of spec version 1 keeps its state in many objects, of which each is
+    /// read as it is.
+    ///
+    /// # Errors
+    /// [`icefield_refs::RefsError::RepoMissing`], [`icefield_refs::RefsError::InvalidRepo`], and what the store says.
+    pub async fn pinned(&self) -> Result<Self, RepositoryError> {
+        let shared = &self.0;
+        Ok(Self(Arc::new(Shared {
+            storage: Arc::clone(&shared.storage),
+            objects: Arc::clone(&shared.objects),
+            ledger: shared.ledger.pinned().await?,
+            settings: shared.settings.clone(),
+            clock: Arc::clone(&shared.clock),
+            entropy: Arc::clone(&shared.entropy),
+            virtual_stores: Arc::clone(&shared.virtual_stores),
+            configs: Arc::clone(&shared.configs),
+            lost_races: Mutex::default(),
+            clock_ahead: AtomicI64::new(shared.clock_ahead.load(Ordering::Relaxed)),
+        })))
+    }
+
+    /// Returns the configuration in force: the caller's settings over the stored ones over the defaults.
+    pub fn config(&self) -> RepositoryConfig {
+        self.0.configs.in_force().config.clone()
+    }
+
+    /// Returns the configuration that is stored, without what this handle was opened with.
+    pub fn stored_config(&self) -> RepositoryConfig {
+        let stored = self.0.configs.stored();
+        stored.map(|stored| stored.config).unwrap_or_default()
+    }
+
+    /// Returns whether a configuration is stored, as far as this handle has read.
+    pub fn has_stored_config(&self) -> bool {
+        self.0.configs.stored().is_some()
+    }
+
+    /// Stores a configuration, unless another writer has changed the stored one since this handle read it.
+    ///
+    /// # Errors
+    /// [`icefield_refs::RefsError::Config`] if it cannot be encoded, and what the store says.
+    pub async fn save_config(
+        &self,
+        config: RepositoryConfig,
+    ) -> Result<EditOutcome, RepositoryError> {
+        let expected = self.0.configs.stored().map(|stored| stored.version);
+        let edit = Edit::SetConfig {
+            config: Box::new(config.clone()),
+            expected,
+        };
+        let outcome = self.0.ledger.apply(edit).await?;
+        if let EditOutcome::Done(Some(version)) = &outcome {
+            let version = version.clone();
+            self.0.configs.store(Some(StoredConfig { config, version }));
+        }
+        Ok(outcome)
+    }
+
+    /// Reads the stored configuration again, after another handle has changed it.
+    ///
+    /// # Errors
+    /// [`icefield_refs::RefsError::Config`] and what the store says; the configuration in force stays.
+    pub async fn reload_config(&self) -> Result<RepositoryConfig, RepositoryError> {
+        self.0.configs.store(self.0.ledger.config().await?);
+        Ok(self.config())
+    }
+}

@@ -1,0 +1,55 @@
+//! The uncommitted edits of a session as a whole.
+
+use std::sync::Arc;
+
+use super::Session;
+use crate::{Diff, SessionError};
+
+impl Session {
+    /// Returns whether there is anything to commit.
+    ///
+    /// # Errors
+    /// [`SessionError::Aborted`] after a panic inside the session.
+    pub fn has_changes(&self) -> Result<bool, SessionError> {
+        Ok(!self.state()?.changes.is_empty())
+    }
+
+    /// Returns the uncommitted edits, net of each other.
+    ///
+    /// Makes no request, unless an array was shifted: the manifests of the base tell which of its chunks moved, and those
+    /// of which another chunk, or none, is at their place are named. Of other arrays, a chunk that was
+    /// written counts, and be it what stood there before; those that a new shape cuts off do not.
+    ///
+    /// # Errors
+    /// [`SessionError::Aborted`] after a panic inside the session; what the store says.
+    pub async fn status(&self) -> Result<Diff, SessionError> {
+        let (changes, base) = {
+            let state = self.state()?;
+            (Arc::clone(&state.changes), Arc::clone(&state.base))
+        };
+        Diff::of_changes(&self.shared().objects, &changes, &base).await
+    }
+
+    /// Forgets all uncommitted edits; of a fork, those that were made since the session was forked, so that to merge it
+    /// undoes nothing of that session. Chunks that were uploaded for them stay behind as garbage.
+    ///
+    /// # Errors
+    /// [`SessionError::ReadOnly`] and the other reasons why a session cannot be written.
+    pub fn discard_changes(&self) -> Result<(), SessionError> {
+        let mut state = self.state_mut()?;
+        state.phase.check_writable()?;
+        let origin = self.lineage().map(|lineage| Arc::clone(&lineage.origin));
+        state.begin_with(origin.unwrap_or_default());
+        state.metadata.clear();
+        state.newer_than = 0;
+        Ok(())
+    }
+
+    /// Returns the bytes that the references of uncommitted chunks hold in memory. What is shared with forks counts in each.
+    ///
+    /// # Errors
+    /// [`SessionError::Aborted`] after a panic inside the session.
+    pub fn pending_bytes(&self) -> Result<usize, SessionError> {
+        Ok(self.state()?.changes.memory_bytes())
+    }
+}
