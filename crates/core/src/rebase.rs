@@ -289,8 +289,8 @@ impl Session {
                 index: index.to_vec().into(),
             });
         }
-        let stored = self.store_chunk(&bytes).await?;
-        let chunk = PendingChunk::Set(stored.as_ref(&bytes));
+        let stored = self.store_chunk(bytes).await?;
+        let chunk = PendingChunk::Set(stored.as_ref());
         Arc::make_mut(changes).set_chunk(path, node, index, chunk);
         Ok(())
     }

@@ -5,6 +5,7 @@
 
 mod answer;
 mod base;
+mod chunk_reference;
 mod collection_hold;
 mod continued;
 mod delete_box;
@@ -28,13 +29,14 @@ mod state;
 mod write;
 
 pub(crate) use base::{Base, Node};
+pub use chunk_reference::ChunkLocation;
 pub use collection_hold::CollectionHold;
 pub use continued::LeasePass;
 pub use fork::ForkError;
 pub use get_many::ChunkRead;
 pub(crate) use hold::Hold;
 pub(crate) use lease::{Moment, SentLease, SessionLease};
-pub use list::{ChunkInfo, ChunkLocation, NodeInfo};
+pub use list::{ChunkInfo, NodeInfo};
 pub use merge::{MergeOutcome, Returned};
 pub(crate) use phase::{Phase, Publication};
 pub use preload_rules::PreloadReport;

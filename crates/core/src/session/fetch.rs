@@ -5,119 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
-use icefield_format::{ByteRange, Checksum, ChunkId, ChunkIndex, ChunkRef, NodePath, layout};
+use icefield_format::{ByteRange, ChunkId, ChunkIndex, NodePath, layout};
 use icefield_storage::{Condition, GetOptions, GetRange, Key, Storage, StorageError};
 
 use super::Session;
-use super::list::ChunkLocation;
+use super::chunk_reference::{ChunkReference, ForeignObject};
 use crate::virtual_chunks::VirtualTarget;
 use crate::{SessionError, VirtualChunkError};
-
-/// A chunk reference that owns what it says.
-#[derive(Debug)]
-pub(super) enum Located {
-    Inline(Bytes),
-    Native {
-        id: ChunkId,
-        offset: u64,
-        length: u64,
-    },
-    Virtual {
-        object: Foreign,
-        offset: u64,
-        length: u64,
-    },
-}
-
-/// A foreign object as a reference names it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Foreign {
-    location: String,
-    etag: Option<String>,
-    last_modified: Option<u32>,
-}
-
-impl Located {
-    /// Copies out of the buffer that holds the reference: an inline chunk that kept a whole manifest alive
-    /// would defeat the bound of the cache.
-    pub(super) fn of(chunk: ChunkRef<'_>) -> Self {
-        match chunk {
-            ChunkRef::Inline(bytes) => Self::Inline(Bytes::copy_from_slice(bytes)),
-            ChunkRef::Native { id, offset, length } => Self::Native { id, offset, length },
-            ChunkRef::Virtual { .. } => match ChunkLocation::of(chunk) {
-                ChunkLocation::Virtual {
-                    location,
-                    offset,
-                    length,
-                    etag,
-                    last_modified,
-                } => Self::Virtual {
-                    object: Foreign {
-                        location,
-                        etag,
-                        last_modified,
-                    },
-                    offset,
-                    length,
-                },
-                _ => unreachable!("BUG: the location of a virtual chunk is virtual"),
-            },
-        }
-    }
-
-    pub(super) fn location(self) -> ChunkLocation {
-        match self {
-            Self::Inline(bytes) => ChunkLocation::Inline {
-                length: bytes.len() as u64,
-            },
-            Self::Native { id, offset, length } => ChunkLocation::Native { id, offset, length },
-            Self::Virtual {
-                object,
-                offset,
-                length,
-            } => ChunkLocation::Virtual {
-                location: object.location,
-                offset,
-                length,
-                etag: object.etag,
-                last_modified: object.last_modified,
-            },
-        }
-    }
-
-    /// The reference as one that is written.
-    pub(super) fn as_ref(&self) -> ChunkRef<'_> {
-        match self {
-            Self::Inline(bytes) => ChunkRef::Inline(bytes),
-            Self::Native { id, offset, length } => ChunkRef::Native {
-                id: *id,
-                offset: *offset,
-                length: *length,
-            },
-            Self::Virtual {
-                object,
-                offset,
-                length,
-            } => ChunkRef::Virtual {
-                location: &object.location,
-                offset: *offset,
-                length: *length,
-                checksum: match (&object.etag, object.last_modified) {
-                    (Some(etag), _) => Some(Checksum::ETag(etag)),
-                    (None, Some(seconds)) => Some(Checksum::LastModified(seconds)),
-                    (None, None) => None,
-                },
-            },
-        }
-    }
-
-    fn length(&self) -> u64 {
-        match self {
-            Self::Inline(bytes) => bytes.len() as u64,
-            Self::Native { length, .. } | Self::Virtual { length, .. } => *length,
-        }
-    }
-}
 
 /// The chunk that something is about, for messages.
 #[derive(Clone, Copy, Debug)]
@@ -149,7 +43,7 @@ impl ChunkName<'_> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ObjectName {
     Native(ChunkId),
-    Foreign(Foreign),
+    Foreign(ForeignObject),
 }
 
 /// What is left to do for a chunk once its reference is known.
@@ -173,7 +67,7 @@ pub(super) struct Span {
 /// Says which bytes of which object are wanted.
 pub(super) fn step(
     name: ChunkName<'_>,
-    located: Located,
+    located: ChunkReference,
     range: ByteRange,
 ) -> Result<Step, SessionError> {
     let length = located.length();
@@ -186,12 +80,12 @@ pub(super) fn step(
             length,
         })?;
     let (object, offset) = match located {
-        Located::Inline(bytes) => {
+        ChunkReference::Inline(bytes) => {
             let range = within.start as usize..within.end as usize;
             return Ok(Step::Done(bytes.slice(range)));
         }
-        Located::Native { id, offset, .. } => (ObjectName::Native(id), offset),
-        Located::Virtual { object, offset, .. } => (ObjectName::Foreign(object), offset),
+        ChunkReference::Native { id, offset, .. } => (ObjectName::Native(id), offset),
+        ChunkReference::Virtual { object, offset, .. } => (ObjectName::Foreign(object), offset),
     };
     // The manifest's checks have shown that offset + length does not overflow.
     Ok(Step::Fetch(Span {
@@ -207,7 +101,7 @@ pub(super) struct Source {
     storage: Arc<dyn Storage>,
     pub(super) key: Key,
     /// Its location, and what tells that it is still the same, if it is foreign.
-    foreign: Option<Foreign>,
+    foreign: Option<ForeignObject>,
 }
 
 impl Source {

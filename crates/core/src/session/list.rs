@@ -1,14 +1,11 @@
 //! Listing nodes and chunks.
 
-use std::fmt;
 use std::sync::Arc;
 
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
-use icefield_format::{
-    Checksum, ChunkId, ChunkIndex, ChunkRef, ManifestId, NodeId, NodeKind, NodePath,
-};
+use icefield_format::{ChunkIndex, ManifestId, NodeId, NodeKind, NodePath};
 
-use super::{Session, SessionState};
+use super::{ChunkLocation, Session, SessionState};
 use crate::SessionError;
 use crate::change_set::{NodeChange, PendingChunk};
 use crate::grid::within;
@@ -26,88 +23,6 @@ pub struct NodeInfo {
     pub id: NodeId,
     /// Array or group.
     pub kind: NodeKind,
-}
-
-/// Where the bytes of a chunk live.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ChunkLocation {
-    /// In the manifest.
-    Inline {
-        /// Bytes.
-        length: u64,
-    },
-    /// In a chunk object of the repository.
-    Native {
-        /// The object.
-        id: ChunkId,
-        /// First byte of the chunk in the object.
-        offset: u64,
-        /// Bytes.
-        length: u64,
-    },
-    /// In a file outside the repository.
-    Virtual {
-        /// The file's URL.
-        location: String,
-        /// First byte of the chunk in the file.
-        offset: u64,
-        /// Bytes.
-        length: u64,
-        /// The ETag that the file had, if recorded.
-        etag: Option<String>,
-        /// The time when the file was last written, seconds since 1970, if recorded.
-        last_modified: Option<u32>,
-    },
-}
-
-impl ChunkLocation {
-    pub(crate) fn of(chunk: ChunkRef<'_>) -> Self {
-        match chunk {
-            ChunkRef::Inline(bytes) => Self::Inline {
-                length: bytes.len() as u64,
-            },
-            ChunkRef::Native { id, offset, length } => Self::Native { id, offset, length },
-            ChunkRef::Virtual {
-                location,
-                offset,
-                length,
-                checksum,
-            } => {
-                let (etag, last_modified) = match checksum {
-                    None => (None, None),
-                    Some(Checksum::ETag(tag)) => (Some(tag.to_owned()), None),
-                    Some(Checksum::LastModified(seconds)) => (None, Some(seconds)),
-                };
-                Self::Virtual {
-                    location: location.to_owned(),
-                    offset,
-                    length,
-                    etag,
-                    last_modified,
-                }
-            }
-        }
-    }
-
-    /// Returns the number of bytes of the chunk.
-    pub fn length(&self) -> u64 {
-        match self {
-            Self::Inline { length }
-            | Self::Native { length, .. }
-            | Self::Virtual { length, .. } => *length,
-        }
-    }
-}
-
-impl fmt::Display for ChunkLocation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Inline { .. } => f.write_str("the manifest"),
-            Self::Native { id, .. } => write!(f, "chunk object {id}"),
-            // Locations are written by others; escaping keeps them from writing to a terminal.
-            Self::Virtual { location, .. } => write!(f, "{}", location.escape_debug()),
-        }
-    }
 }
 
 /// One chunk of a listing.

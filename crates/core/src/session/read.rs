@@ -8,9 +8,9 @@ use icefield_format::{
 };
 use icefield_storage::Object;
 
-use super::fetch::{ChunkName, Located, ObjectName, Step, step};
-use super::list::ChunkLocation;
-use super::{Base, Session};
+use super::chunk_reference::ChunkReference;
+use super::fetch::{ChunkName, ObjectName, Step, step};
+use super::{Base, ChunkLocation, Session};
 use crate::SessionError;
 use crate::change_set::PendingChunk;
 use crate::metadata::ArrayMetadata;
@@ -22,7 +22,7 @@ pub(super) enum Lookup {
     /// There is no such chunk.
     Absent,
     /// The session has it.
-    Found(Located),
+    Found(ChunkReference),
     /// A manifest of the base decides.
     InManifest(BaseChunk),
 }
@@ -43,12 +43,13 @@ impl BaseChunk {
         manifest: &Manifest,
         index: &[u32],
         version: SpecVersion,
-    ) -> Result<Option<Located>, SessionError> {
+    ) -> Result<Option<ChunkReference>, SessionError> {
         let at = self.at.as_deref().unwrap_or(index);
         let mut text = String::new();
         let chunk = manifest.get(&self.node, at)?;
-        Ok(chunk
-            .map(|chunk| Located::of(carried(chunk, manifest.spec_version(), version, &mut text))))
+        Ok(chunk.map(|chunk| {
+            ChunkReference::of(carried(chunk, manifest.spec_version(), version, &mut text))
+        }))
     }
 }
 
@@ -173,14 +174,17 @@ impl Session {
         path: &NodePath,
         index: &[u32],
     ) -> Result<Option<ChunkLocation>, SessionError> {
-        Ok(self.locate(path, index).await?.map(Located::location))
+        Ok(self
+            .locate(path, index)
+            .await?
+            .map(|it| ChunkLocation::of(it.as_ref())))
     }
 
     pub(super) async fn locate(
         &self,
         path: &NodePath,
         index: &[u32],
-    ) -> Result<Option<Located>, SessionError> {
+    ) -> Result<Option<ChunkReference>, SessionError> {
         match self.lookup(path, index)? {
             Lookup::Absent => Ok(None),
             Lookup::Found(located) => Ok(Some(located)),
@@ -203,7 +207,7 @@ impl Session {
         }
         match state.changes.chunk(&node.id, index) {
             Some(PendingChunk::Deleted) => return Ok(Lookup::Absent),
-            Some(PendingChunk::Set(chunk)) => return Ok(Lookup::Found(Located::of(chunk))),
+            Some(PendingChunk::Set(chunk)) => return Ok(Lookup::Found(ChunkReference::of(chunk))),
             None => {}
         }
         let base: &Arc<Base> = &state.base;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use icefield_format::{ChunkId, ChunkIndex, ChunkRef, NodeId, NodeKind, NodePath};
+use icefield_format::{ChunkId, ChunkIndex, NodeId, NodeKind, NodePath};
 use tokio::sync::RwLockReadGuard;
 
+use super::chunk_reference::ChunkReference;
 use super::{Node, Session, SessionState};
 use crate::SessionError;
 use crate::change_set::{PendingChunk, WrittenNode};
@@ -20,28 +21,6 @@ pub enum WriteMode {
     Overwrite,
     /// Leaves it as it is. Decided under the session's lock: of two such writes, one wins.
     IfAbsent,
-}
-
-/// Where the bytes of a chunk have been put.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum StoredChunk {
-    /// Nowhere yet: they go into the manifest.
-    Inline,
-    /// In an object of their own.
-    Native(ChunkId),
-}
-
-impl StoredChunk {
-    pub(crate) fn as_ref<'a>(&self, bytes: &'a [u8]) -> ChunkRef<'a> {
-        match self {
-            Self::Inline => ChunkRef::Inline(bytes),
-            Self::Native(id) => ChunkRef::Native {
-                id: *id,
-                offset: 0,
-                length: bytes.len() as u64,
-            },
-        }
-    }
 }
 
 impl Session {
@@ -159,8 +138,8 @@ impl Session {
         if mode == WriteMode::IfAbsent && self.chunk_location(path, index).await?.is_some() {
             return Ok(false);
         }
-        let stored = self.store_chunk(&bytes).await?;
-        let chunk = PendingChunk::Set(stored.as_ref(&bytes));
+        let stored = self.store_chunk(bytes).await?;
+        let chunk = PendingChunk::Set(stored.as_ref());
         self.record(path, node, index, chunk, mode)
     }
 
@@ -233,17 +212,18 @@ impl Session {
     }
 
     /// Puts a chunk's bytes where they belong by their length: a long chunk is in the store when this returns.
-    pub(crate) async fn store_chunk(&self, bytes: &Bytes) -> Result<StoredChunk, SessionError> {
+    pub(crate) async fn store_chunk(&self, bytes: Bytes) -> Result<ChunkReference, SessionError> {
         if bytes.len() <= self.shared().inline_threshold() {
-            return Ok(StoredChunk::Inline);
+            return Ok(ChunkReference::Inline(bytes));
         }
         let id = ChunkId::from_bytes(self.random());
-        let stored = self.shared().objects.put_chunk(id, bytes.clone()).await?;
+        let (offset, length) = (0, bytes.len() as u64);
+        let stored = self.shared().objects.put_chunk(id, bytes).await?;
         if let Some(time) = stored {
             self.lease().note_written(time);
         }
         self.keep_lease().await;
-        Ok(StoredChunk::Native(id))
+        Ok(ChunkReference::Native { id, offset, length })
     }
 
     /// Erases a chunk. One that is not there, or whose coordinates are not in the grid, counts as erased.
