@@ -31,6 +31,7 @@ import archive_encodings  # noqa: F401  (registers its cases)
 import archive_field  # noqa: F401
 import archive_formats  # noqa: F401
 import archive_grib  # noqa: F401
+import archive_memory  # noqa: F401
 import archive_refusals  # noqa: F401
 import archive_times  # noqa: F401
 from archive_check import same_arrays, same_datasets, unpack

@@ -1,8 +1,11 @@
-//! `cargo xtask bench`: the benchmarks of `benches/`.
+//! `cargo xtask bench` and `cargo xtask bench-archives`: the benchmarks of `benches/`.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
-use crate::process;
+use crate::{package, process, python, wheel, workspace};
+
+/// The case of `benches/archives` that needs the Python package.
+const OF_PACKAGE: &str = "workers";
 
 /// Runs the benchmarks with these arguments for criterion.
 ///
@@ -15,4 +18,41 @@ pub fn run(args: &[String]) -> Result<()> {
         cargo.arg("--").args(args);
     }
     process::run(&mut cargo)
+}
+
+/// Measures imports of archives beside VirtualiZarr, xarray and dask, with these arguments for `benches/archives/run.py`. Makes
+/// the environment of the peers, and the optimised program.
+///
+/// # Errors
+/// If something cannot be made or built, or a measurement fails.
+pub fn archives(args: &[String]) -> Result<()> {
+    let environment = package::judge();
+    if environment.prepare()?.is_none() {
+        bail!(
+            "VirtualiZarr, xarray and dask are measured on Python {}: install it",
+            environment.version
+        );
+    }
+    package::install_reference()?;
+    let named = args.iter().any(|arg| arg == "--case");
+    if !named || args.iter().any(|arg| arg == OF_PACKAGE) {
+        python::WHEEL.prepare()?;
+        workspace::build_programs()?;
+        wheel::packed()?;
+        package::install(environment)?;
+    }
+    let mut cargo = process::cargo();
+    process::run(cargo.args([
+        "build",
+        "--locked",
+        "--release",
+        "--package",
+        "icefield-cli",
+    ]))?;
+    let program = format!("release/icefield{}", std::env::consts::EXE_SUFFIX);
+    let mut python = package::bench_of_archives()?;
+    python.env("ICEFIELD", workspace::target()?.join(program));
+    // The files are gigabytes, and the directory for temporary files may be memory.
+    let directory = workspace::scratch("bench-archives")?;
+    process::run(python.arg("--directory").arg(directory).args(args))
 }

@@ -64,6 +64,12 @@ enum Command {
         #[arg(last = true)]
         args: Vec<String>,
     },
+    /// Measures imports of archives beside VirtualiZarr, xarray and dask; arguments after `--` go to `benches/archives/run.py`.
+    BenchArchives {
+        /// Arguments for the script, for instance `--case references`.
+        #[arg(last = true)]
+        args: Vec<String>,
+    },
     /// Checks the direction of every dependency, the size of the facade and the circles of files.
     Layers {
         /// Prints the circles of files in each crate, and checks nothing.
@@ -93,6 +99,7 @@ fn main() -> ExitCode {
         Command::Check(asked) => check::run(&asked),
         Command::Codegen { check } => codegen::run(check),
         Command::Bench { args } => bench::run(&args),
+        Command::BenchArchives { args } => bench::archives(&args),
         Command::Layers { circles: true } => layers::print_circles(),
         Command::Layers { circles: false } => layers::run(),
         Command::Wheel { release } => wheel::command(release),

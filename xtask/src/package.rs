@@ -38,10 +38,11 @@ const ON_OLDER: [(&str, &[&str]); 3] = [
 ];
 
 /// The directories that are checked beside the package and its suites.
-const TYPED: [&str; 3] = [
+const TYPED: [&str; 4] = [
     "crates/python/packaging",
     "crates/python/parity",
     "benches/python",
+    "benches/archives",
 ];
 
 /// The reference implementation, which is installed alone, beside what [`judge`] has.
@@ -171,6 +172,29 @@ pub fn bench() -> Result<()> {
     let mut pytest = pytest(judge(), "bench")?;
     pytest.env("PYTHONPATH", reference()?);
     process::run(pytest.arg(workspace::root().join("benches/python/test_bench.py")))
+}
+
+/// Runs the benches of imports of archives once, on little data, beside the reference implementation, VirtualiZarr and dask.
+///
+/// # Errors
+/// If one fails.
+pub fn try_bench_of_archives() -> Result<()> {
+    let mut pytest = pytest(judge(), "bench-archives")?;
+    pytest.env("PYTHONPATH", reference()?);
+    pytest.env("ICEFIELD", workspace::programs()?.icefield);
+    process::run(pytest.arg(workspace::root().join("benches/archives/test_bench.py")))
+}
+
+/// Returns the program that measures them. Paths that it is given are those of the caller.
+///
+/// # Errors
+/// If cargo does not tell where the environment is.
+pub fn bench_of_archives() -> Result<Command> {
+    let mut python = python(judge(), "bench-archives")?;
+    python.current_dir(std::env::current_dir()?);
+    python.env("PYTHONPATH", reference()?);
+    python.arg(workspace::root().join("benches/archives/run.py"));
+    Ok(python)
 }
 
 /// Installs the wheel unless this very one is there.

@@ -98,12 +98,13 @@ fn environments() -> Vec<Stage> {
 }
 
 /// The tests that run with the wheel of the Python package, most of them beside the reference implementation.
-fn beside_reference() -> [Stage; 4] {
+fn beside_reference() -> [Stage; 5] {
     let installed = installed_stage(package::judge());
     [
         Stage::new("behaviour-reference", package::behaviour_of_reference),
         Stage::new("parity", package::parity),
         Stage::new("bench-python", package::bench),
+        Stage::new("bench-archives", package::try_bench_of_archives),
         Stage::new("cookbook", cookbook::run),
     ]
     .map(|stage| stage.needs(&["python-reference", &installed]))

@@ -43,7 +43,8 @@ def _once(name: str) -> bool:
 def dying_share(fork: Any, share: bytes, names: tuple[list[str], list[str]], document: str) -> Any:
     """Does a share; the worker that has the file in the middle, and has written all of its chunks, then dies, the first time."""
     done = _SHARE(fork, share, names, document)
-    if any(Path(name).name == "30.nc" for name in names[0]) and _once("died"):
+    middle = os.environ.get("ICEFIELD_TEST_MIDDLE", "30.nc")
+    if any(Path(name).name == middle for name in names[0]) and _once("died"):
         os.kill(os.getpid(), signal.SIGKILL)
     return done
 
@@ -52,4 +53,13 @@ def counted_share(fork: Any, share: bytes, names: tuple[list[str], list[str]], d
     """Does a share twice, and notes by which process."""
     _once(f"by-{os.getpid()}")
     _SHARE(fork, share, names, document)
+    return _SHARE(fork, share, names, document)
+
+
+def dying_and_counted_share(
+    fork: Any, share: bytes, names: tuple[list[str], list[str]], document: str
+) -> Any:
+    """Does a share twice, and notes by which process; that of the file in the middle dies in between, the first time."""
+    _once(f"by-{os.getpid()}")
+    dying_share(fork, share, names, document)
     return _SHARE(fork, share, names, document)

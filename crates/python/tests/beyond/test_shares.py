@@ -10,7 +10,6 @@ from typing import Any
 
 import icefield as ic
 import netCDF4
-import numpy as np
 import pytest
 import xarray as xr
 from distributed import Client
@@ -19,7 +18,7 @@ from icefield.dask import import_files
 
 import tasks
 from contents import contents, opened
-from making import new
+from making import all_workers, new, periods
 
 FILES = int(os.environ.get("ICEFIELD_TEST_FILES", "60"))
 """2,000 take minutes."""
@@ -27,31 +26,8 @@ FILES = int(os.environ.get("ICEFIELD_TEST_FILES", "60"))
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Files of one or two steps of 12 hours, in chunks of three, each with hours since its month: most chunks are at seams."""
-    place = tmp_path_factory.mktemp("files")
-    made, first = [], 0
-    for number in range(FILES):
-        made.append(place / f"{number}.nc")
-        steps = 1 + number % 2
-        with netCDF4.Dataset(made[-1], "w") as file:
-            file.createDimension("time", None)
-            file.createDimension("y", 2)
-            file.createDimension("x", 3)
-            for name in ("y", "x"):
-                file.createVariable(name, "f8", (name,))[:] = np.arange(file.dimensions[name].size)
-            mask: Any = file.createVariable("mask", "i1", ("y", "x"), chunksizes=(1, 3), zlib=True)
-            mask[:] = np.arange(6).reshape(2, 3)
-            time: Any = file.createVariable("time", "i4", ("time",), chunksizes=(3,))
-            month = first // 60
-            time.units = f"hours since {2000 + month // 12}-{1 + month % 12:02}-01"
-            time.calendar = "360_day"
-            time[:] = 12 * np.arange(first, first + steps) - 720 * month
-            data: Any = file.createVariable("sst", "f4", ("time", "y", "x"), chunksizes=(3, 1, 3), zlib=True)
-            data[:] = first + np.arange(6.0 * steps).reshape(steps, 2, 3)
-            whole: Any = file.createVariable("whole", "i2", ("time", "x"), chunksizes=(1, 3))
-            whole[:] = first + np.arange(3 * steps).reshape(steps, 3)
-        first += steps
-    return made
+    """Files whose chunks are mostly at seams."""
+    return periods(tmp_path_factory.mktemp("files"), FILES)
 
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -128,7 +104,7 @@ def test_tasks_of_dask_that_run_twice_are_there_once(
     tmp_path: Path, files: list[Path], client: Client, marks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_importing, "do_share", tasks.counted_share)
-    client.wait_for_workers(4)
+    all_workers(client, 4)
     assert_by_many(tmp_path, files, OPTIONS["referred to"], client=client, shares=12)
     assert len(list(marks.glob("by-*"))) > 1
 
