@@ -56,7 +56,7 @@ def measured(command: Sequence[str | Path], most_descriptors: int | None = None)
         output.seek(0)
         errors.seek(0)
         if process.returncode != 0:
-            said = errors.read().decode(errors="replace")
+            said = (output.read() + errors.read()).decode(errors="replace")
             raise RuntimeError(f"{command[0]} ended with {process.returncode}: {said}")
         return Taken(
             seconds,
