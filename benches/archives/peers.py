@@ -144,13 +144,14 @@ def _opened(place: str) -> Any:
     import xarray
 
     if (Path(place) / "zarr.json").exists():
-        return xarray.open_zarr(place, consolidated=False)
+        return xarray.open_zarr(place, consolidated=False, chunks=None)
     storage = icechunk.local_filesystem_storage(place)
     config = icechunk.Repository.fetch_config(storage)
     prefixes = list((config and config.virtual_chunk_containers) or {})
     access = icechunk.containers_credentials(dict.fromkeys(prefixes))
     repository = icechunk.Repository.open(storage, authorize_virtual_chunk_access=access)
-    return xarray.open_zarr(repository.readonly_session("main").store, consolidated=False)
+    store = repository.readonly_session("main").store
+    return xarray.open_zarr(store, consolidated=False, chunks=None)
 
 
 def same(ours: str, theirs: str) -> dict[str, int]:
