@@ -135,11 +135,12 @@ def _rechunk(program: Path, work: Path, sizes: Sizes, rounds: int) -> list[Line]
     named, chunks = _named(work, folder), f"time=100,lat={(rows + 3) // 4},lon={(columns + 3) // 4}"
 
     def icefield(number: int) -> dict[str, float]:
-        words = [*named, "--concat", "time", "--chunks", chunks, "--codec", "zstd:3"]
+        words = [*named, "--concat", "time", "--chunks", chunks, "--codec", f"zstd:{sizes['level']}"]
         return _as_numbers(_import(program, work / f"icefield-{number}", words)[0])
 
     def dask(kind: str) -> Callable[[int], dict[str, float]]:
-        return lambda number: script("peers.py", kind, folder, work / f"{kind}-{number}", chunks, 3)
+        level = sizes["level"]
+        return lambda number: script("peers.py", kind, folder, work / f"{kind}-{number}", chunks, level)
 
     names = {"threads": "dask, two threads", "processes": "dask, two processes"}
     peers = {kind: dask(kind) for kind in names}
@@ -261,7 +262,12 @@ CASES = [
     ),
     Case(
         "rechunk",
-        {"files": (12, 3, "files of a month"), "rows": (180, 12, "rows"), "columns": (360, 16, "columns")},
+        {
+            "files": (12, 3, "files of a month"),
+            "rows": (180, 12, "rows"),
+            "columns": (360, 16, "columns"),
+            "level": (3, 3, "level of zstd"),
+        },
         _rechunk,
     ),
     Case("files", {"most": (10_000, 30, "files; as many, three tenths and a tenth of them")}, _files),
