@@ -15,18 +15,19 @@ mod fact;
 pub mod files;
 mod hierarchy;
 mod mode;
+mod noise;
 mod process;
 mod refs;
 mod repository;
 
 use criterion::Criterion;
-use icefield_storage::{Bytes, Entropy, SeededEntropy};
 use tokio::runtime::Runtime;
 
 pub use chunkless::Chunkless;
 pub use fact::{Spread, elapsed, fact, fact_beside, medians, timed};
 pub use hierarchy::Hierarchy;
 pub use mode::Mode;
+pub use noise::noise;
 pub use process::status;
 pub use refs::{Layout, Lengths, Refs};
 pub use repository::{Filled, path};
@@ -43,13 +44,6 @@ pub fn run(benches: &[fn(&mut Criterion, Mode)]) {
         bench(&mut criterion, mode);
     }
     criterion.final_summary();
-}
-
-/// Returns bytes that do not compress.
-pub fn noise(seed: u64, length: usize) -> Bytes {
-    let mut bytes = vec![0; length];
-    SeededEntropy::new(seed).fill(&mut bytes);
-    bytes.into()
 }
 
 /// Returns a runtime as programs have it: a thread per core.

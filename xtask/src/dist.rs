@@ -10,11 +10,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::python::{RELEASE, WHEEL};
+use crate::built::{Built, host};
+use crate::python::{self, WHEEL};
 use crate::{process, wheel, workspace};
-
-/// The glibc whose symbols a release is built against: the oldest that Rust's own library runs with.
-pub const GLIBC: &str = "2.17";
 
 /// Makes the packages of a release in `target/dist` and tries them.
 ///
@@ -27,7 +25,7 @@ pub fn command() -> Result<()> {
     let wheel = wheel::pack(&built.module, &out)?;
     try_wheel(&wheel)?;
     packages(&built, &out, &["--level", "9"])?;
-    process::run(wheel::script("checksums.py")?.arg(&out))?;
+    process::run(python::script("checksums.py")?.arg(&out))?;
     println!("\nThe packages are in {}:", out.display());
     for entry in fs::read_dir(&out)? {
         let entry = entry?;
@@ -52,7 +50,7 @@ pub fn rehearse() -> Result<()> {
 }
 
 fn packages(built: &Built, out: &Path, archive: &[&str]) -> Result<()> {
-    let mut python = wheel::script("archive.py")?;
+    let mut python = python::script("archive.py")?;
     python.arg("--program").arg(&built.program);
     python.args(["--version", wheel::version()?]);
     python.args(["--target", &built.target]).args(archive);
@@ -64,73 +62,6 @@ fn packages(built: &Built, out: &Path, archive: &[&str]) -> Result<()> {
     maturin.args(["sdist", "--manifest-path", "crates/python/Cargo.toml"]);
     process::run(maturin.arg("--out").arg(out))?;
     try_source(&out.join(format!("{name}.tar.gz")))
-}
-
-/// The files that a build has left for the packages.
-#[derive(Debug)]
-pub struct Built {
-    /// The command line.
-    pub program: PathBuf,
-    /// The module of the Python package.
-    pub module: PathBuf,
-    /// The machine that they are for, as Rust names it.
-    pub target: String,
-}
-
-impl Built {
-    /// Builds packages of the workspace as a release has them.
-    ///
-    /// # Errors
-    /// If zig cannot be had, the build fails, or asks for a newer glibc.
-    pub fn optimized(packages: &[&str]) -> Result<Self> {
-        RELEASE.prepare().context(
-            "a release is built with zig, for systems with an old glibc; zig comes from the Python package index, which \
-             must be within reach the first time (`cargo build --release` builds for this system, without it)",
-        )?;
-        let tools = RELEASE.directory()?.join("bin");
-        let target = host()?;
-        let mut zig = process::builder(tools.join("cargo-zigbuild"));
-        zig.args(["zigbuild", "--release", "--locked", "--target"]);
-        zig.arg(format!("{target}.{GLIBC}"));
-        for package in packages {
-            zig.args(["--package", package]);
-        }
-        // zig is a module of the interpreter that is found first.
-        zig.env("PATH", with_first(&tools)?);
-        // A compiler of the caller's choice, or one behind a cache, is not zig.
-        for name in ["CC", "CXX", "AR", "RUSTC_WRAPPER"] {
-            zig.env_remove(name);
-        }
-        process::run(&mut zig)?;
-        let directory = workspace::target()?.join(&target).join("release");
-        let built = Self {
-            program: directory.join("icefield"),
-            module: directory.join("lib_native.so"),
-            target,
-        };
-        for file in [&built.program, &built.module] {
-            if file.exists() {
-                let mut native = wheel::script("native.py")?;
-                process::run(native.args(["--at-most", GLIBC]).arg(file))?;
-            }
-        }
-        Ok(built)
-    }
-}
-
-/// Returns this machine, as Rust names it.
-fn host() -> Result<String> {
-    let said = process::output(Command::new("rustc").arg("-vV"))?;
-    let host = said.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host
-        .context("rustc does not say what it runs on")?
-        .to_owned())
-}
-
-fn with_first(directory: &Path) -> Result<std::ffi::OsString> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let all = std::iter::once(directory.to_owned()).chain(std::env::split_paths(&path));
-    Ok(std::env::join_paths(all)?)
 }
 
 /// A directory to be a stranger in: an empty home, and of the environment only where the programs of the system are.
@@ -240,7 +171,7 @@ fn try_wheel(wheel: &Path) -> Result<()> {
 
 /// Looks into the source distribution, and lets its own build back end describe it.
 fn try_source(source: &Path) -> Result<()> {
-    let mut contents = wheel::script("sdist.py")?;
+    let mut contents = python::script("sdist.py")?;
     contents.arg(source).args(["--version", wheel::version()?]);
     process::run(&mut contents)?;
     let elsewhere = Elsewhere::new("source")?;

@@ -8,6 +8,7 @@
 mod archives;
 mod bench;
 mod budget;
+mod built;
 mod check;
 mod codegen;
 mod cookbook;
@@ -22,6 +23,7 @@ mod package;
 mod page;
 mod process;
 mod python;
+mod root;
 mod schedule;
 mod servers;
 mod stage;

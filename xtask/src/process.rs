@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::workspace;
+use crate::root::root;
 
 /// Returns a cargo command that runs in the workspace root.
 pub fn cargo() -> Command {
@@ -17,7 +17,7 @@ pub fn cargo() -> Command {
 /// Returns a command that runs in the workspace root and calls cargo.
 pub fn builder(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
-    command.current_dir(workspace::root());
+    command.current_dir(root());
     // Cargo tells xtask about itself, and would tell its children. Some build scripts (that of `ring`) look at these
     // variables: a build from here and one by hand would throw each other's work away.
     for (name, _) in std::env::vars_os() {
@@ -103,7 +103,7 @@ pub fn shown(command: &Command) -> String {
 /// Returns one word of a command line, quoted where a shell would need it.
 fn quoted(word: &OsStr) -> String {
     let word = word.to_string_lossy();
-    let root = workspace::root();
+    let root = root();
     let word = match root.to_str() {
         Some(root) => word.replace(&format!("{root}/"), ""),
         None => word.into_owned(),

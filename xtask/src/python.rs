@@ -210,3 +210,18 @@ fn real_interpreter(candidate: &Path, version: &str) -> Option<PathBuf> {
     let (found, executable) = answer.trim_end().split_once('\n')?;
     (found == version).then(|| PathBuf::from(executable))
 }
+
+/// Returns a script of `crates/python/packaging`, to be run where wheels are made.
+///
+/// # Errors
+/// If cargo does not tell where the target directory is.
+pub fn script(name: &str) -> Result<Command> {
+    let mut python = Command::new(WHEEL.python()?);
+    python
+        .arg(workspace::root().join("crates/python/packaging").join(name))
+        .env("PYTHONUTF8", "1")
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env_remove("PYTHONPATH")
+        .env_remove("PYTHONHOME");
+    Ok(python)
+}

@@ -1,10 +1,10 @@
 //! Which stage starts next.
 
-use crate::stage::Stage;
+use anyhow::Result;
 
 /// How far a stage is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum StageState {
     /// It was not asked for.
     LeftOut,
     /// It has not started.
@@ -44,7 +44,7 @@ struct Planned {
     needs: Vec<String>,
     after: Vec<String>,
     alone: bool,
-    state: State,
+    state: StageState,
 }
 
 impl Schedule {
@@ -70,8 +70,8 @@ impl Schedule {
             after: stage.after.clone(),
             alone: stage.alone,
             state: match only.is_empty() || asked.contains(&stage.name) {
-                true => State::Waiting,
-                false => State::LeftOut,
+                true => StageState::Waiting,
+                false => StageState::LeftOut,
             },
         };
         Self {
@@ -81,7 +81,7 @@ impl Schedule {
     }
 
     /// Notes how far a stage is.
-    pub fn set(&mut self, at: usize, state: State) {
+    pub fn set(&mut self, at: usize, state: StageState) {
         self.stages[at].state = state;
     }
 
@@ -90,20 +90,24 @@ impl Schedule {
         let running = self
             .stages
             .iter()
-            .filter(|stage| stage.state == State::Running);
+            .filter(|stage| stage.state == StageState::Running);
         let alone = running.clone().any(|stage| stage.alone);
         let running = running.count();
         for (at, stage) in self.stages.iter().enumerate() {
-            if stage.state != State::Waiting {
+            if stage.state != StageState::Waiting {
                 continue;
             }
             let mut needed = stage.needs.iter().map(|name| (name, self.state(name)));
-            let unfit = |state: &State| matches!(state, State::NotPassed | State::LeftOut);
+            let unfit =
+                |state: &StageState| matches!(state, StageState::NotPassed | StageState::LeftOut);
             if let Some((name, _)) = needed.clone().find(|(_, state)| unfit(state)) {
                 return Next::Skip(at, name.clone());
             }
-            let ends = |name: &String| !matches!(self.state(name), State::Waiting | State::Running);
-            if needed.any(|(_, state)| state != State::Passed) || !stage.after.iter().all(ends) {
+            let ends = |name: &String| {
+                !matches!(self.state(name), StageState::Waiting | StageState::Running)
+            };
+            if needed.any(|(_, state)| state != StageState::Passed) || !stage.after.iter().all(ends)
+            {
                 continue;
             }
             let room = match stage.alone {
@@ -118,9 +122,76 @@ impl Schedule {
         }
     }
 
-    fn state(&self, name: &str) -> State {
+    fn state(&self, name: &str) -> StageState {
         let found = self.stages.iter().find(|stage| stage.name == name);
-        found.map_or(State::LeftOut, |stage| stage.state)
+        found.map_or(StageState::LeftOut, |stage| stage.state)
+    }
+}
+
+/// How a stage ended that did not fail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It ran and everything held.
+    Passed,
+    /// It did not run, for the reason given.
+    Skipped(String),
+}
+
+/// One stage of a run.
+pub struct Stage {
+    /// Its name on the command line, in the table and in the budgets.
+    pub name: String,
+    /// The stages that must have passed before it starts.
+    pub needs: Vec<String>,
+    /// The stages that must have ended before it starts, well or not.
+    pub after: Vec<String>,
+    /// Whether nothing may run beside it: it keeps all cores busy by itself, or needs most of the memory.
+    pub alone: bool,
+    /// Whether its output is shown while it runs, and not at its end.
+    pub shown: bool,
+    pub body: Box<dyn Fn() -> Result<Outcome>>,
+}
+
+impl Stage {
+    /// Returns a stage that needs nothing and may run beside others.
+    pub fn new(name: &str, body: impl Fn() -> Result<()> + 'static) -> Self {
+        Self::that_may_skip(name, move || body().map(|()| Outcome::Passed))
+    }
+
+    /// Returns a stage whose body says whether it could run.
+    pub fn that_may_skip(name: &str, body: impl Fn() -> Result<Outcome> + 'static) -> Self {
+        Self {
+            name: name.to_owned(),
+            needs: Vec::new(),
+            after: Vec::new(),
+            alone: false,
+            shown: false,
+            body: Box::new(body),
+        }
+    }
+
+    /// Adds stages that must have passed.
+    pub fn needs(mut self, stages: &[&str]) -> Self {
+        self.needs.extend(stages.iter().map(ToString::to_string));
+        self
+    }
+
+    /// Adds stages that must have ended.
+    pub fn after(mut self, stages: &[&str]) -> Self {
+        self.after.extend(stages.iter().map(ToString::to_string));
+        self
+    }
+
+    /// Lets nothing run beside it, and shows its output while it runs.
+    pub fn alone(mut self) -> Self {
+        self.alone = true;
+        self.shown()
+    }
+
+    /// Shows its output while it runs.
+    pub fn shown(mut self) -> Self {
+        self.shown = true;
+        self
     }
 }
 
@@ -136,7 +207,7 @@ mod tests {
     fn started(schedule: &mut Schedule) -> Vec<String> {
         let mut names = Vec::new();
         while let Next::Start(at) = schedule.next() {
-            schedule.set(at, State::Running);
+            schedule.set(at, StageState::Running);
             names.push(schedule.stages[at].name.clone());
         }
         names
@@ -149,7 +220,7 @@ mod tests {
         let mut names = Vec::new();
         while let Next::Start(at) = schedule.next() {
             names.push(stages[at].name.clone());
-            schedule.set(at, State::Passed);
+            schedule.set(at, StageState::Passed);
         }
         assert_eq!(schedule.next(), Next::End);
         names
@@ -174,7 +245,7 @@ mod tests {
         let mut schedule = Schedule::new(&stages, &[], 2);
         assert_eq!(started(&mut schedule), ["a", "b"]);
         assert_eq!(schedule.next(), Next::Wait);
-        schedule.set(0, State::Passed);
+        schedule.set(0, StageState::Passed);
         assert_eq!(started(&mut schedule), ["c"]);
     }
 
@@ -187,9 +258,9 @@ mod tests {
         ];
         let mut schedule = Schedule::new(&stages, &[], 9);
         assert_eq!(started(&mut schedule), ["a"]);
-        schedule.set(0, State::NotPassed);
+        schedule.set(0, StageState::NotPassed);
         assert_eq!(started(&mut schedule), ["alone"]);
-        schedule.set(1, State::Passed);
+        schedule.set(1, StageState::Passed);
         assert_eq!(started(&mut schedule), ["b"]);
     }
 
@@ -198,7 +269,7 @@ mod tests {
         let stages = [stage("a", &[]), stage("b", &[]).after(&["a"])];
         let mut schedule = Schedule::new(&stages, &["b".to_owned()], 2);
         assert_eq!(started(&mut schedule), ["a"]);
-        schedule.set(0, State::NotPassed);
+        schedule.set(0, StageState::NotPassed);
         assert_eq!(started(&mut schedule), ["b"]);
     }
 
@@ -207,7 +278,7 @@ mod tests {
         let stages = [stage("a", &[]), stage("b", &["a"]), stage("c", &[])];
         let mut schedule = Schedule::new(&stages, &[], 2);
         assert_eq!(started(&mut schedule), ["a", "c"]);
-        schedule.set(0, State::NotPassed);
+        schedule.set(0, StageState::NotPassed);
         assert_eq!(schedule.next(), Next::Skip(1, "a".to_owned()));
     }
 }

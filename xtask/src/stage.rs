@@ -13,76 +13,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::budget::Budgets;
-use crate::schedule::{Next, Schedule, State};
+use crate::schedule::{Next, Schedule, StageState};
+
+pub use crate::schedule::{Outcome, Stage};
 use crate::summary::{self, Line, Verdict};
 use crate::workspace;
-
-/// How a stage ended that did not fail.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// It ran and everything held.
-    Passed,
-    /// It did not run, for the reason given.
-    Skipped(String),
-}
-
-/// One stage of a run.
-pub struct Stage {
-    /// Its name on the command line, in the table and in the budgets.
-    pub name: String,
-    /// The stages that must have passed before it starts.
-    pub needs: Vec<String>,
-    /// The stages that must have ended before it starts, well or not.
-    pub after: Vec<String>,
-    /// Whether nothing may run beside it: it keeps all cores busy by itself, or needs most of the memory.
-    pub alone: bool,
-    /// Whether its output is shown while it runs, and not at its end.
-    pub shown: bool,
-    body: Box<dyn Fn() -> Result<Outcome>>,
-}
-
-impl Stage {
-    /// Returns a stage that needs nothing and may run beside others.
-    pub fn new(name: &str, body: impl Fn() -> Result<()> + 'static) -> Self {
-        Self::that_may_skip(name, move || body().map(|()| Outcome::Passed))
-    }
-
-    /// Returns a stage whose body says whether it could run.
-    pub fn that_may_skip(name: &str, body: impl Fn() -> Result<Outcome> + 'static) -> Self {
-        Self {
-            name: name.to_owned(),
-            needs: Vec::new(),
-            after: Vec::new(),
-            alone: false,
-            shown: false,
-            body: Box::new(body),
-        }
-    }
-
-    /// Adds stages that must have passed.
-    pub fn needs(mut self, stages: &[&str]) -> Self {
-        self.needs.extend(stages.iter().map(ToString::to_string));
-        self
-    }
-
-    /// Adds stages that must have ended.
-    pub fn after(mut self, stages: &[&str]) -> Self {
-        self.after.extend(stages.iter().map(ToString::to_string));
-        self
-    }
-
-    /// Lets nothing run beside it, and shows its output while it runs.
-    pub fn alone(mut self) -> Self {
-        self.alone = true;
-        self.shown()
-    }
-
-    /// Shows its output while it runs.
-    pub fn shown(mut self) -> Self {
-        self.shown = true;
-        self
-    }
-}
 
 /// Returns a command that calls a program for a stage: where no other waits for it, at a lower priority.
 fn command(program: &Path, stage: &Stage, stages: &[Stage]) -> Command {
@@ -230,7 +165,7 @@ where
             match schedule.next() {
                 Next::Start(at) => {
                     let stage = &stages[at];
-                    schedule.set(at, State::Running);
+                    schedule.set(at, StageState::Running);
                     lines.push(Line::new(&stage.name, began.elapsed()));
                     println!(
                         "\n=== {}{} ===",
@@ -249,7 +184,7 @@ where
                     let name = &stages[at].name;
                     let why = format!("it needs the stage {missing}");
                     println!("\n=== {name} ===\nSKIPPED {name}: {why}");
-                    schedule.set(at, State::NotPassed);
+                    schedule.set(at, StageState::NotPassed);
                     let mut line = Line::new(name, began.elapsed());
                     line.end(Verdict::Skipped(why), Duration::ZERO);
                     lines.push(line);
@@ -265,8 +200,8 @@ where
                     schedule.set(
                         at,
                         match verdict {
-                            Verdict::Passed => State::Passed,
-                            _ => State::NotPassed,
+                            Verdict::Passed => StageState::Passed,
+                            _ => StageState::NotPassed,
                         },
                     );
                     if let Some(line) = lines.iter_mut().find(|line| line.name == stage.name) {

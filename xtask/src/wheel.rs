@@ -9,8 +9,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::dist::Built;
-use crate::python::WHEEL;
+use crate::built::Built;
+use crate::python::{WHEEL, script};
 use crate::{process, workspace};
 
 /// Makes the wheel from scratch and says where it is.
@@ -121,21 +121,6 @@ pub fn version() -> Result<&'static str> {
     package
         .and_then(|package| package["version"].as_str())
         .context("the workspace has no icefield-python")
-}
-
-/// Returns a script of `crates/python/packaging`, to be run where wheels are made.
-///
-/// # Errors
-/// If cargo does not tell where the target directory is.
-pub fn script(name: &str) -> Result<Command> {
-    let mut python = Command::new(WHEEL.python()?);
-    python
-        .arg(workspace::root().join("crates/python/packaging").join(name))
-        .env("PYTHONUTF8", "1")
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env_remove("PYTHONPATH")
-        .env_remove("PYTHONHOME");
-    Ok(python)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Where things are: the workspace, its target directory, its packages and its programs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use anyhow::{Context, Result, bail};
@@ -8,15 +8,11 @@ use serde_json::Value;
 
 use crate::process;
 
+pub use crate::root::root;
+
 /// The crates and features that every build for tests, demo and interop selects. One selection means one feature set, so that
 /// nothing is compiled twice: `cargo test` and [`build_programs`] share all that lies below them.
 pub const SELECTION: &[&str] = &["--workspace", "--all-features"];
-
-/// Returns the root of the workspace.
-pub fn root() -> PathBuf {
-    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
-    xtask.parent().unwrap_or(xtask).to_owned()
-}
 
 /// Returns the target directory that cargo uses, wherever it was told to have it.
 ///

@@ -11,6 +11,7 @@ mod commit;
 mod containers;
 mod difference;
 mod error;
+mod progress;
 mod refs;
 
 use std::collections::HashMap;
@@ -24,6 +25,7 @@ use self::difference::Loaded;
 use crate::{AlphaId, AlphaRepository};
 
 pub use self::error::ImportError;
+pub use self::progress::Progress;
 
 /// The item of a commit's metadata that says which snapshot it was: its `id`, when it was `written_at`, and when its
 /// session was `started_at`. The time of a commit itself is that of the import.
@@ -70,25 +72,6 @@ impl Default for Limits {
             bytes: 32 << 20,
         }
     }
-}
-
-/// Is told how far an import is, from the task that runs it. Do little: the import waits.
-pub trait Progress: Send + Sync {
-    /// One more snapshot was read and checked.
-    fn checked(&self) {}
-
-    /// All are sound; so many commits follow.
-    fn commits(&self, expected: u64) {
-        let _ = expected;
-    }
-
-    /// A chunk of so many bytes was copied.
-    fn chunk(&self, bytes: u64) {
-        let _ = bytes;
-    }
-
-    /// One more commit was made.
-    fn committed(&self) {}
 }
 
 /// Reports no progress.

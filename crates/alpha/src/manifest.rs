@@ -1,51 +1,13 @@
 //! Manifests: where the bytes of chunks are.
 
+mod entry;
 mod wire;
 
-use std::sync::Arc;
-
-use bytes::Bytes;
-use icefield_core::ChunkIndex;
+pub use entry::{ChunkEntry, Payload};
 
 use self::wire::WireManifest;
 use crate::body::decode;
-use crate::{AlphaError, AlphaId, Layout, Rule};
-
-/// Where the bytes of one chunk are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Payload {
-    /// Here.
-    Inline(Bytes),
-    /// In a chunk object.
-    Native {
-        /// The object.
-        id: AlphaId,
-        /// First byte.
-        offset: u64,
-        /// Bytes.
-        length: u64,
-    },
-    /// In a file outside the repository.
-    Virtual {
-        /// Its URL, as it is stored.
-        location: Arc<str>,
-        /// First byte.
-        offset: u64,
-        /// Bytes.
-        length: u64,
-    },
-}
-
-/// One chunk and where it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChunkEntry {
-    /// The number of the array's node.
-    pub node: u32,
-    /// The coordinates.
-    pub index: ChunkIndex,
-    /// Where the bytes are.
-    pub payload: Payload,
-}
+use crate::{AlphaError, Layout, Rule};
 
 /// A manifest: chunks of any number of arrays, sorted by node and coordinates.
 #[derive(Clone, Debug, Default)]

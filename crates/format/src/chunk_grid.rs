@@ -8,7 +8,7 @@
 //! {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [[[3, 2], 4], [6]]}}
 //! ```
 //!
-//! What other writers do is read: a bare number in the place of a list, for chunks of one length; lists that cover more
+//! Forms of other writers are read: a bare number in the place of a list, for chunks of one length; lists that cover more
 //! elements than the array has. A list that covers fewer is refused: elements would have no chunk.
 
 use std::ops::Range;

@@ -26,7 +26,7 @@ thread_local! {
     static DECOMPRESSION: Cell<Option<DCtx<'static>>> = const { Cell::new(None) };
 }
 
-/// What the headers of a frame and its blocks tell.
+/// The sizes in the headers of a frame and its blocks.
 #[derive(Debug, PartialEq, Eq)]
 struct Frame {
     /// Bytes of the whole frame.
@@ -57,7 +57,7 @@ impl Reader<'_> {
     fn skip(&mut self, width: usize) -> Result<usize, FormatError> {
         let end = self.at + width;
         if end > self.bytes.len() {
-            let header = crate::envelope::HEADER_LEN;
+            let header = crate::file::HEADER_LEN;
             return Err(FormatError::Truncated {
                 file: self.file,
                 needed: header + end,

@@ -9,15 +9,13 @@
 //! | 38 | 1 | compression | 0 none, 1 zstd |
 //! | 39 | … | body | flatbuffer with the identifier `Ichk` |
 
-use std::fmt;
-
 use bytes::Bytes;
 
 use crate::compression;
 use crate::error::{FormatError, FormatFile};
 
-/// Bytes before the body.
-pub const HEADER_LEN: usize = 39;
+pub use crate::file::{FileKind, HEADER_LEN, SpecVersion};
+
 /// First bytes of every binary file.
 pub const MAGIC: [u8; 12] = *b"ICE\xf0\x9f\xa7\x8aCHUNK";
 /// Identifier at bytes 4 to 8 of every flatbuffer. Written, not checked.
@@ -26,76 +24,6 @@ pub(crate) const IDENTIFIER: &str = "Ichk";
 pub const MAX_BODY_LEN: u64 = 1 << 31;
 
 const IMPLEMENTATION: std::ops::Range<usize> = 12..36;
-
-/// The kind of a binary file, byte 37 of its header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum FileKind {
-    /// `snapshots/ID`.
-    Snapshot = 1,
-    /// `manifests/ID`.
-    Manifest = 2,
-    /// `transactions/ID`.
-    TransactionLog = 4,
-    /// `repo`, of spec 2.
-    RepoInfo = 6,
-}
-
-impl FileKind {
-    fn from_byte(byte: u8) -> Option<Self> {
-        [
-            Self::Snapshot,
-            Self::Manifest,
-            Self::TransactionLog,
-            Self::RepoInfo,
-        ]
-        .into_iter()
-        .find(|kind| *kind as u8 == byte)
-    }
-
-    /// Returns the name of the kind in the metadata of objects (`ic_file_type`).
-    #[must_use]
-    pub fn metadata_name(self) -> &'static str {
-        match self {
-            Self::Snapshot => "snapshot",
-            Self::Manifest => "manifest",
-            Self::TransactionLog => "transaction-log",
-            Self::RepoInfo => "repo-info",
-        }
-    }
-}
-
-impl fmt::Display for FileKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Snapshot => "snapshot",
-            Self::Manifest => "manifest",
-            Self::TransactionLog => "transaction log",
-            Self::RepoInfo => "repo info",
-        })
-    }
-}
-
-/// The version of the format that a file is written in, byte 36 of its header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum SpecVersion {
-    /// Refs and configuration are files of their own.
-    V1 = 1,
-    /// One mutable object, `repo`, has refs, configuration and the graph of snapshots.
-    V2 = 2,
-}
-
-impl SpecVersion {
-    /// The latest version that is read and written.
-    pub const LATEST: Self = Self::V2;
-}
-
-impl fmt::Display for SpecVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", *self as u8)
-    }
-}
 
 /// How a body is stored, byte 38 of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -338,7 +266,7 @@ impl Writer {
         }
         let header = self.header(version, kind);
         let sealed = compression::compress_after(&header, body, self.level(kind), file)?;
-        // What is acknowledged must be readable.
+        // An acknowledged file must be readable.
         let limit = DecodeLimits::default().for_compressed(sealed.len() - HEADER_LEN);
         if body.len() as u64 > limit {
             return Err(FormatError::TooLarge { file, limit });

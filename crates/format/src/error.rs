@@ -1,129 +1,14 @@
-//! What can be wrong with a file. Each error names the file and the rule.
+//! The errors of files. Each error names the file and the rule.
 
-use std::fmt;
+mod cause;
 
-use crate::envelope::{FileKind, SpecVersion};
+use crate::file::{FileKind, SpecVersion};
 use crate::flexbuffers::FlexBuffersError;
 use crate::id::{IdError, ManifestId, NodeId, SnapshotId};
 use crate::path::PathError;
 
-/// Names one file of a repository in errors, by its kind and the id that was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum FormatFile {
-    /// `snapshots/ID`.
-    Snapshot(SnapshotId),
-    /// `manifests/ID`.
-    Manifest(ManifestId),
-    /// `transactions/ID`, named after its snapshot.
-    TransactionLog(SnapshotId),
-    /// `repo` of spec 2, or an earlier version of it.
-    RepoInfo,
-    /// A branch's or tag's `ref.json`.
-    Ref,
-    /// `config.yaml`.
-    Config,
-    /// A file of which only the bytes are known.
-    Unnamed,
-}
-
-impl FormatFile {
-    /// Returns the kind that the file's header must state; none for text files and
-    /// [`FormatFile::Unnamed`].
-    #[must_use]
-    pub fn kind(self) -> Option<FileKind> {
-        match self {
-            Self::Snapshot(_) => Some(FileKind::Snapshot),
-            Self::Manifest(_) => Some(FileKind::Manifest),
-            Self::TransactionLog(_) => Some(FileKind::TransactionLog),
-            Self::RepoInfo => Some(FileKind::RepoInfo),
-            Self::Ref | Self::Config | Self::Unnamed => None,
-        }
-    }
-}
-
-impl fmt::Display for FormatFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Snapshot(id) => write!(f, "snapshot {id}"),
-            Self::Manifest(id) => write!(f, "manifest {id}"),
-            Self::TransactionLog(id) => write!(f, "transaction log {id}"),
-            Self::RepoInfo => f.write_str("repo"),
-            Self::Ref => f.write_str("ref.json"),
-            Self::Config => f.write_str("config.yaml"),
-            Self::Unnamed => f.write_str("file"),
-        }
-    }
-}
-
-/// A sorted list inside a file, in errors about its order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum SortedList {
-    /// Nodes of a snapshot, by path.
-    Nodes,
-    /// Metadata items of a snapshot, by name.
-    Metadata,
-    /// Manifest files of a snapshot, by id.
-    ManifestFiles,
-    /// Arrays of a manifest, by node id.
-    Arrays,
-    /// Chunk refs of one array, by index.
-    ChunkRefs,
-    /// Node ids in a list of a transaction log.
-    NodeIds,
-    /// Arrays with updated chunks in a transaction log, by node id.
-    UpdatedChunks,
-    /// Moved nodes of a transaction log, by their new paths, segment by segment.
-    MovedNodes,
-    /// Branches of `repo`, by name.
-    Branches,
-    /// Tags of `repo`, by name.
-    Tags,
-    /// Deleted tags of `repo`, by name.
-    DeletedTags,
-    /// Snapshots of `repo`, by id.
-    Snapshots,
-    /// Feature flags of `repo`, by number.
-    FeatureFlags,
-}
-
-impl fmt::Display for SortedList {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Nodes => "nodes",
-            Self::Metadata => "metadata",
-            Self::ManifestFiles => "manifest files",
-            Self::Arrays => "arrays",
-            Self::ChunkRefs => "chunk refs",
-            Self::NodeIds => "node ids",
-            Self::UpdatedChunks => "updated chunks",
-            Self::MovedNodes => "moved nodes",
-            Self::Branches => "branches",
-            Self::Tags => "tags",
-            Self::DeletedTags => "deleted tags",
-            Self::Snapshots => "snapshots",
-            Self::FeatureFlags => "feature flags",
-        })
-    }
-}
-
-/// Where and how a flatbuffer breaks its own encoding.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum MalformedBody {
-    /// Found by the verifier of the `flatbuffers` crate.
-    #[error("invalid flatbuffer")]
-    Flatbuffer(#[from] flatbuffers::InvalidFlatbuffer),
-    /// Found by our verifier of manifests.
-    #[error("{rule} (at byte {at} of the decompressed body)")]
-    Structure {
-        /// Position in the decompressed body.
-        at: usize,
-        /// The rule that is broken.
-        rule: &'static str,
-    },
-}
+pub use crate::file::FormatFile;
+pub use cause::{LocationError, MalformedBody, MessagePackError, SortedList};
 
 /// Tells why bytes are not the file that was asked for, or why a value cannot be written as one.
 #[derive(Debug, thiserror::Error)]
@@ -202,7 +87,7 @@ pub enum FormatError {
     Zstd {
         /// The file.
         file: FormatFile,
-        /// What is wrong, in zstd's words or ours.
+        /// The problem, in zstd's words or ours.
         reason: &'static str,
     },
     /// The body begins with a skippable frame, which the format does not have.
@@ -257,7 +142,7 @@ pub enum FormatError {
     Malformed {
         /// The file.
         file: FormatFile,
-        /// What is wrong.
+        /// The problem.
         source: Box<MalformedBody>,
     },
     /// The file states another id than that of its name.
@@ -265,7 +150,7 @@ pub enum FormatError {
     WrongObject {
         /// The file that was asked for.
         expected: FormatFile,
-        /// What it says it is.
+        /// The object that it says it is.
         found: FormatFile,
     },
     /// A snapshot names itself as its parent; its history would have no end.
@@ -414,7 +299,7 @@ pub enum FormatError {
         file: FormatFile,
         /// Key of the value.
         name: String,
-        /// What is wrong.
+        /// The problem.
         reason: MessagePackError,
     },
     /// A value of metadata, or the configuration of spec 2, is not FlexBuffers, or not a JSON value in it.
@@ -424,7 +309,7 @@ pub enum FormatError {
         file: FormatFile,
         /// Key of the value, `config` for the configuration.
         name: String,
-        /// What is wrong.
+        /// The problem.
         reason: FlexBuffersError,
     },
     /// A field is absent that files of this version must have, although the schema does not demand it.
@@ -440,7 +325,7 @@ pub enum FormatError {
     LocationDictionary {
         /// The file.
         file: FormatFile,
-        /// What is wrong.
+        /// The problem.
         reason: LocationError,
     },
     /// The compressed location of a virtual chunk cannot be read.
@@ -454,7 +339,7 @@ pub enum FormatError {
         node: NodeId,
         /// Position of the ref within the array.
         position: usize,
-        /// What is wrong.
+        /// The problem.
         reason: LocationError,
     },
     /// A ref, or a parent, is at a position where there is no snapshot.
@@ -527,7 +412,7 @@ pub enum FormatError {
     NotInVersion {
         /// The file.
         file: FormatFile,
-        /// What it is.
+        /// The value that was found.
         what: &'static str,
         /// The version of the file.
         version: SpecVersion,
@@ -553,7 +438,7 @@ pub enum FormatError {
     Yaml {
         /// Key of the value, empty if the whole file is meant.
         key: String,
-        /// What is wrong.
+        /// The problem.
         source: Box<serde_yaml_ng::Error>,
     },
     /// A value in the configuration of spec 2 is not of its type.
@@ -563,7 +448,7 @@ pub enum FormatError {
         file: FormatFile,
         /// Key of the value, empty if the whole configuration is meant.
         key: String,
-        /// What is wrong; none if it should be a map.
+        /// The problem; none if it should be a map.
         source: Option<Box<serde_yaml_ng::Error>>,
     },
     /// The configuration is not a YAML mapping.
@@ -580,51 +465,6 @@ fn at_key(key: &str) -> String {
     } else {
         format!(" at {key}")
     }
-}
-
-/// Tells why bytes are not the MessagePack form of a JSON value.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum MessagePackError {
-    /// It cannot be read.
-    #[error("{0}")]
-    Decode(Box<rmp_serde::decode::Error>),
-    /// It cannot be written.
-    #[error("{0}")]
-    Encode(Box<rmp_serde::encode::Error>),
-    /// Bytes follow the value.
-    #[error("{0} bytes follow the value")]
-    Trailing(usize),
-}
-
-/// Tells what is wrong with a dictionary for locations, or with a location that is compressed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum LocationError {
-    /// zstd cannot use the dictionary.
-    #[error("it is no zstd dictionary")]
-    Dictionary,
-    /// There is no dictionary.
-    #[error("the manifest has no dictionary")]
-    NoDictionary,
-    /// The manifest states another compression than zstd.
-    #[error("the manifest states the compression {found} for locations, which is not zstd")]
-    Algorithm {
-        /// What it states: 0 means none.
-        found: u8,
-    },
-    /// The frame is longer than any location of 1024 bytes needs.
-    #[error("its frame of {len} bytes is longer than any location needs")]
-    TooLong {
-        /// Bytes of the frame.
-        len: usize,
-    },
-    /// It is not exactly one frame made with the dictionary, of at most 1024 bytes.
-    #[error("{0}")]
-    Frame(&'static str),
-    /// The location is not UTF-8.
-    #[error("it is not UTF-8")]
-    Utf8,
 }
 
 impl FormatError {

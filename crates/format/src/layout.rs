@@ -28,7 +28,7 @@ pub const OVERWRITTEN: &str = "overwritten";
 /// Prefix of what only this implementation writes: leases, state of collection, own settings.
 pub const OWN: &str = "icefield";
 
-/// What the time in the name of a backup is counted down from: the year 3000, in milliseconds since the Unix epoch.
+/// The time from which the names of backups count down: the year 3000, in milliseconds since the Unix epoch.
 const COUNTDOWN_FROM: u64 = 32_503_680_000_000;
 /// Digits of that time.
 const COUNTDOWN_DIGITS: usize = 14;

@@ -67,6 +67,7 @@ mod compression;
 pub mod config;
 mod envelope;
 mod error;
+mod file;
 mod flexbuffers;
 mod generated;
 mod id;
@@ -100,26 +101,30 @@ pub use index::{ByteRange, ChunkIndex, Extents, MAX_RANK};
 pub use location::{
     LocationRule, MAX_LOCATION_LEN, VirtualLocation, container_prefixes, encoded_key, location_of,
 };
+pub use manifest::encode::{EncodedManifest, ManifestEncoder};
+pub use manifest::refs::{ArrayRefs, RefRecord};
+pub use manifest::translate::TranslatedManifest;
 pub use manifest::{
-    ArrayRefs, Checksum, ChunkRef, EncodedManifest, LocationCompression, LocationDictionary,
-    LocationReader, LocationWriter, Manifest, ManifestEncoder, RefRecord, TranslatedManifest,
+    Checksum, ChunkRef, LocationCompression, LocationDictionary, LocationReader, LocationWriter,
+    Manifest,
 };
 pub use path::{MAX_PATH_LEN, MAX_PATH_SEGMENTS, NodePath, PathError};
 pub use ref_json::{decode_ref, encode_ref, encode_ref_with_nonce};
+pub use repo_info::edit::{NewRepoInfo, RepoEdit};
 pub use repo_info::{
-    Availability, FeatureFlag, FeatureFlags, MAIN_BRANCH, NewRepoInfo, NewSnapshotInfo, OpsLog,
-    OpsLogError, RepoEdit, RepoEditError, RepoInfo, RepoStatus, SnapshotGraph, SnapshotInfo,
-    Update, UpdateKind,
+    Availability, FeatureFlag, FeatureFlags, MAIN_BRANCH, NewSnapshotInfo, OpsLog, OpsLogError,
+    RepoEditError, RepoInfo, RepoStatus, SnapshotGraph, SnapshotInfo, Update, UpdateKind,
+};
+pub use snapshot::encode::{
+    ManifestRef, NewNode, NewNodeData, NewSnapshot, SnapshotEncoder, initial_snapshot,
+    initial_snapshot_in,
 };
 pub use snapshot::{
-    ArrayRecord, DimensionShape, INITIAL_MESSAGE, ManifestFileInfo, ManifestRef, ManifestRefRecord,
-    NewNode, NewNodeData, NewSnapshot, NodeKind, NodeRecord, Snapshot, SnapshotEncoder,
-    initial_snapshot, initial_snapshot_in,
+    ArrayRecord, DimensionShape, INITIAL_MESSAGE, ManifestFileInfo, ManifestRefRecord, NodeKind,
+    NodeRecord, Snapshot,
 };
-pub use transaction_log::{
-    MovedNode, MovedNodeRecord, TransactionLog, TransactionLogEncoder, UpdatedChunks,
-    initial_transaction_log,
-};
+pub use transaction_log::encode::{TransactionLogEncoder, initial_transaction_log};
+pub use transaction_log::{MovedNode, MovedNodeRecord, TransactionLog, UpdatedChunks};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -7,14 +7,16 @@
 //! A manifest of spec 2 may have locations that are compressed (spec 2, §6). Each of them can be read then, too.
 
 mod compress;
-mod encode;
+pub(crate) mod encode;
 mod intern;
 mod location_dictionary;
 mod locations;
 mod raw;
-mod refs;
+mod ref_box;
+pub(crate) mod refs;
 mod search;
-mod translate;
+mod slot;
+pub(crate) mod translate;
 mod verify;
 
 use std::fmt;
@@ -24,18 +26,14 @@ use bytes::Bytes;
 
 use crate::envelope::{self, DecodeLimits, FileKind, SpecVersion};
 use crate::error::{FormatError, FormatFile};
-use crate::id::{ChunkId, ManifestId, NodeId};
-use crate::order;
+use crate::id::{ChunkId, ManifestId};
 use locations::Locations;
-use raw::{Table, slot};
-use search::RefBox;
+use raw::Table;
+use ref_box::RefBox;
 
-pub use encode::{EncodedManifest, ManifestEncoder};
 pub use location_dictionary::{
     LocationCompression, LocationDictionary, LocationReader, LocationWriter,
 };
-pub use refs::{ArrayRefs, RefRecord};
-pub use translate::TranslatedManifest;
 
 /// Where the bytes of one chunk are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -59,12 +57,12 @@ pub enum ChunkRef<'a> {
         offset: u64,
         /// Number of bytes.
         length: u64,
-        /// What tells that the object is still the same.
+        /// The checksum that shows that the object is still the same.
         checksum: Option<Checksum<'a>>,
     },
 }
 
-/// What tells that the object of a virtual chunk has not changed.
+/// The checksum or time that shows that the object of a virtual chunk has not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Checksum<'a> {
     /// Its ETag, verbatim.
@@ -110,25 +108,25 @@ impl Manifest {
         let limit = limits
             .for_compressed(file.len())
             .saturating_sub(body.len() as u64);
-        let facts = verify::verify(&body, name, version, limit)?;
-        if facts.id != id {
-            let found = FormatFile::Manifest(facts.id);
+        let summary = verify::verify(&body, name, version, limit)?;
+        if summary.id != id {
+            let found = FormatFile::Manifest(summary.id);
             return Err(FormatError::WrongObject {
                 expected: name,
                 found,
             });
         }
-        Ok(Self::from_facts(version, body, facts))
+        Ok(Self::from_verified(version, body, summary))
     }
 
-    fn from_facts(version: SpecVersion, body: Bytes, facts: verify::Facts) -> Self {
+    fn from_verified(version: SpecVersion, body: Bytes, summary: verify::ManifestSummary) -> Self {
         Self {
             version,
             body,
-            id: facts.id,
-            total_refs: facts.total_refs,
-            boxes: facts.boxes.into(),
-            locations: Arc::new(facts.locations),
+            id: summary.id,
+            total_refs: summary.total_refs,
+            boxes: summary.boxes.into(),
+            locations: Arc::new(summary.locations),
         }
     }
 
@@ -168,48 +166,6 @@ impl Manifest {
     #[must_use]
     pub fn total_refs(&self) -> u64 {
         self.total_refs
-    }
-
-    fn arrays_vector(&self) -> (usize, usize) {
-        Table::root(&self.body)
-            .vector(slot::MANIFEST_ARRAYS)
-            .unwrap_or_default()
-    }
-
-    /// Returns the number of arrays.
-    #[must_use]
-    pub fn array_count(&self) -> usize {
-        self.arrays_vector().1
-    }
-
-    fn array_at(&self, start: usize, position: usize) -> ArrayRefs<'_> {
-        ArrayRefs::new(self, raw::follow(&self.body, start + 4 * position))
-    }
-
-    /// Returns the arrays, by node id.
-    pub fn arrays(&self) -> impl ExactSizeIterator<Item = ArrayRefs<'_>> + DoubleEndedIterator {
-        let (start, len) = self.arrays_vector();
-        (0..len).map(move |position| self.array_at(start, position))
-    }
-
-    /// Finds the refs of an array, by binary search.
-    #[must_use]
-    pub fn array(&self, node: &NodeId) -> Option<ArrayRefs<'_>> {
-        let (start, len) = self.arrays_vector();
-        let compare = |at| self.array_at(start, at).node_id().cmp(node);
-        let position = order::search(0..len, compare).ok()?;
-        Some(self.array_at(start, position))
-    }
-
-    /// Finds the ref of one chunk.
-    ///
-    /// # Errors
-    /// As [`RefRecord::chunk_ref`].
-    pub fn get(&self, node: &NodeId, index: &[u32]) -> Result<Option<ChunkRef<'_>>, FormatError> {
-        match self.array(node) {
-            Some(array) => array.get(index),
-            None => Ok(None),
-        }
     }
 }
 

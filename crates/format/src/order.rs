@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use crate::error::{FormatError, FormatFile, SortedList};
+use crate::id::NodeId;
 
 /// Checks how the item before `position` compares with the one there.
 #[inline]
@@ -61,4 +62,16 @@ pub(crate) fn search(
         }
     }
     Err(low)
+}
+
+/// Checks that no node id is used twice.
+pub(crate) fn unique_ids(mut ids: Vec<NodeId>, file: FormatFile) -> Result<(), FormatError> {
+    ids.sort_unstable();
+    match ids.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(FormatError::DuplicateNodeId {
+            file,
+            node: pair[0],
+        }),
+        None => Ok(()),
+    }
 }

@@ -10,13 +10,14 @@
 //! ancestor; there is a branch `main`; the log has an entry. Not checked are the times in the log: a wrong one harms nothing
 //! that is read.
 //!
-//! What later versions may add is kept when the object is written again: the field `extra`, flags and a status that are not
+//! Additions of later versions are kept when the object is written again: the field `extra`, flags and a status that are not
 //! known. An entry of the log of an unknown kind cannot be; [`OpsLog::appended`] tells what becomes of it.
 //!
 //! [`layout::overwritten_name`]: crate::layout::overwritten_name
 
 mod decode;
-mod edit;
+pub(crate) mod edit;
+mod edit_error;
 mod encode;
 mod graph;
 mod metadata;
@@ -36,13 +37,10 @@ use crate::text::Text;
 use crate::verified::Root;
 use metadata::Metadata;
 
-pub use edit::{NewRepoInfo, RepoEdit, RepoEditError};
+pub use edit_error::{MAIN_BRANCH, RepoEditError};
 pub use graph::{NewSnapshotInfo, SnapshotGraph, SnapshotInfo};
 pub use ops_log::{OpsLog, OpsLogError, Update, UpdateKind};
 pub use status::{Availability, FeatureFlag, FeatureFlags, RepoStatus};
-
-/// Name of the branch that every repository has.
-pub const MAIN_BRANCH: &str = "main";
 
 /// Marks the root table of the body of `repo`.
 pub(crate) enum RepoRoot {}

@@ -5,13 +5,13 @@
 //! ids unique; each node is a group or an array; dimension names have the rank of their array;
 //! metadata ascends by name, manifest files by id; every manifest that a node uses is listed.
 //!
-//! What differs between the versions is where a fact is: a file of spec 2 has its parent in `repo` (spec 2, §3), its
+//! The versions differ in where a fact is stored: a file of spec 2 has its parent in `repo` (spec 2, §3), its
 //! metadata in FlexBuffers, and its manifest files and dimensions in tables, which must be there (spec 2, §5). A file is
 //! read by its own header: a repository that was upgraded has files of both versions.
 
 mod check;
 mod dimension;
-mod encode;
+pub(crate) mod encode;
 mod record;
 mod reparent;
 
@@ -29,12 +29,7 @@ use crate::order::search;
 use crate::path::NodePath;
 use crate::verified::{Root, Verified};
 
-pub(crate) use check::unique as unique_ids;
 pub use dimension::DimensionShape;
-pub use encode::{
-    ManifestRef, NewNode, NewNodeData, NewSnapshot, SnapshotEncoder, initial_snapshot,
-    initial_snapshot_in,
-};
 pub use record::{ArrayRecord, ManifestRefRecord, NodeKind, NodeRecord};
 
 /// Message of every repository's first snapshot.

@@ -7,7 +7,7 @@
 //! A log of spec 2 has the nodes that moved, too (spec 2, §7). They ascend by their new paths, compared segment by segment,
 //! and each is named once.
 
-mod encode;
+pub(crate) mod encode;
 mod moves;
 
 use std::fmt;
@@ -20,7 +20,6 @@ use crate::index::{ChunkIndex, MAX_RANK};
 use crate::order::ascending;
 use crate::verified::{Root, Verified};
 
-pub use encode::{TransactionLogEncoder, initial_transaction_log};
 pub use moves::{MovedNode, MovedNodeRecord};
 
 /// Marks the root table of a transaction log's body.
@@ -163,7 +162,7 @@ impl TransactionLog {
     /// Each is the net effect of the commit, and every descendant of a group that moved has an entry of its own.
     pub fn moved_nodes(&self) -> impl ExactSizeIterator<Item = MovedNodeRecord<'_>> {
         let moves = self.root().moved_nodes();
-        // What a library of spec 2 leaves in a log of spec 1 is an empty list.
+        // A library of spec 2 leaves an empty list in a log of spec 1.
         let moves = moves.filter(|_| self.version == SpecVersion::V2);
         let moves = moves.unwrap_or_default();
         (0..moves.len()).map(move |at| MovedNodeRecord::new(moves.get(at)))

@@ -10,10 +10,10 @@ use icefield_storage_object_store::{AzureBuilder, AzureEnvironment};
 use crate::bucket_url::BucketUrl;
 use crate::{Connect, Error, Location};
 
-/// What a URL may say after its `?`.
+/// The options that a URL may have after its `?`.
 const OPTIONS: &[&str] = &["endpoint", "anonymous", "trust_conditions", "sort_lists"];
 
-/// Opens containers of Azure Blob Storage: `az://account/container/prefix`. Who asks is known from the environment
+/// Opens containers of Azure Blob Storage: `az://account/container/prefix`. The identity comes from the environment
 /// ([`AzureEnvironment::of`] says by which variables); `anonymous` in the URL uses none of them.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]

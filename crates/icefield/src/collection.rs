@@ -20,7 +20,7 @@ const MOST: usize = 1_000_000;
 /// Documents by which a directory is known for a Zarr hierarchy.
 const DOCUMENTS: [&str; 4] = ["zarr.json", ".zgroup", ".zarray", ".zmetadata"];
 
-/// What a source is called: a location, or a pattern for the names of several.
+/// The name of a source: a location, or a pattern for the names of several.
 ///
 /// `*` stands for any characters of a name, `?` for one, `[a-c]` for one of some, and `**` for any directories. A pattern
 /// begins behind the bucket or the server, and names that begin with a dot match only what begins with one. In a URL, what
@@ -28,7 +28,7 @@ const DOCUMENTS: [&str; 4] = ["zarr.json", ".zgroup", ".zarray", ".zmetadata"];
 #[derive(Clone, Debug)]
 pub struct SourceName {
     text: String,
-    /// What it is taken literally, if that is possible.
+    /// The name taken literally, if that is possible.
     literal: Option<SourceLocation>,
     pattern: Option<Pattern>,
 }

@@ -66,7 +66,7 @@
 //! ```
 //!
 //! # A rolling window
-//! What comes in and what goes is one commit, the data included: readers see the window before it or the one after. Chunks
+//! One commit adds the new elements and drops the old ones, the data included: readers see the window before it or the one after. Chunks
 //! that stay move by reference. A key makes sure that a day comes in once.
 //!
 //! ```
@@ -243,7 +243,7 @@
 //! /// To be run every night, while others read and write.
 //! async fn thin_out(repository: &Repository) -> Result<(), Box<dyn std::error::Error>> {
 //!     const DAY: Duration = Duration::from_secs(24 * 3600);
-//!     // What is younger than 30 days stays, then the last of each day, and later that of each month.
+//!     // Snapshots younger than 30 days stay, then the last of each day, and later that of each month.
 //!     let mut policy = Policy::default();
 //!     policy.older_than = repository.clock().now().checked_sub(30 * DAY);
 //!     (policy.daily, policy.monthly) = (60, 24);

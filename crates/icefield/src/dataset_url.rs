@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use icefield_ingest::nczarr::ReadOptions;
-use icefield_ingest::nczarr::url::{DatasetUrl, Format, Place, Provider, S3Place, Store};
+use icefield_ingest::nczarr::url::{DatasetLocation, DatasetUrl, Format, Provider, S3Place, Store};
 
 use crate::{Location, LocationError};
 
@@ -45,9 +45,9 @@ impl SourceLocation {
             return Location::parse(text).map(Self::from);
         }
         let location = match &url.place {
-            Place::File(path) => Location::of_path(Path::new(path)),
-            Place::S3(place) => bucket(place, url.query.as_deref())?,
-            Place::Http(url) => Location::parse(url)?,
+            DatasetLocation::File(path) => Location::of_path(Path::new(path)),
+            DatasetLocation::S3(place) => bucket(place, url.query.as_deref())?,
+            DatasetLocation::Http(url) => Location::parse(url)?,
         };
         let is_zarr = url.format == Some(Format::Zarr);
         if url.store == Store::Http && url.format != Some(Format::Bytes) {

@@ -10,7 +10,7 @@ use icefield_storage_gcs::GcsBuilder;
 use crate::bucket_url::BucketUrl;
 use crate::{Connect, Error, Location};
 
-/// What a URL may say after its `?`.
+/// The options that a URL may have after its `?`.
 const OPTIONS: &[&str] = &[
     "endpoint",
     "anonymous",

@@ -17,7 +17,7 @@ use crate::{Connect, Error, Location, LocationError};
 pub struct ConnectHttp {
     /// How requests are tried again, and how many at a time.
     pub settings: RemoteSettings,
-    /// Goes only to servers that anybody can reach, wherever their names lead.
+    /// Sends requests to public servers only, wherever their names lead.
     pub public_only: bool,
     /// Sent with each request. There may be secrets in them: `Debug` shows only their names.
     pub headers: Vec<(String, String)>,

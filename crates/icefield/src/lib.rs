@@ -35,7 +35,7 @@
 //!   arrays of that crate work on a `ZarrStore`.
 //! - **Move data in and out**: [`ingest`], with the feature of that name.
 //! - **When something fails**: every error becomes an [`Error`], whose [`kind`](Error::kind) says what to do. Losing a
-//!   race is no error but an outcome; [`committed`] and [`landed`] turn it into one for those who prefer that.
+//!   race is no error but an outcome; [`committed`] and [`landed`] turn it into one for callers that prefer that.
 //! - **Layers**: [`mod@format`] encodes and decodes files, [`storage`] is the contract of a backend.
 //! - **Learn by whole tasks**: the [`cookbook`], with the features `hdf5`, `local`, `maintenance`, `memory` and `rolling`.
 //!
@@ -84,6 +84,7 @@ mod s3;
 mod schemes;
 #[cfg(feature = "ingest")]
 mod sources;
+mod standard;
 
 #[cfg(feature = "alpha")]
 pub use icefield_alpha as alpha;
@@ -121,7 +122,8 @@ pub use azure::ConnectAzure;
 pub use collection::{SourceName, name_of_sources, names_in};
 #[cfg(feature = "ingest")]
 pub use dataset_url::SourceLocation;
-pub use error::{Error, ErrorKind, Unsettled, committed, landed};
+pub use error::outcome::{committed, landed};
+pub use error::{Error, ErrorKind, Unsettled};
 #[cfg(feature = "gcs")]
 pub use gcs::ConnectGcs;
 pub use grants::{GrantedBucket, Identity, grant, grant_as};
@@ -135,13 +137,13 @@ pub use revision::{RevisionError, RevisionSpec};
 pub use runtime::runtime;
 #[cfg(feature = "s3")]
 pub use s3::ConnectS3;
-#[cfg(feature = "local")]
-pub use schemes::ConnectLocal;
-#[cfg(feature = "memory")]
-pub use schemes::ConnectMemory;
 pub use schemes::{Connect, Schemes};
 #[cfg(feature = "ingest")]
 pub use sources::{OpenedSource, Purpose, Sources};
+#[cfg(feature = "local")]
+pub use standard::ConnectLocal;
+#[cfg(feature = "memory")]
+pub use standard::ConnectMemory;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -106,7 +106,7 @@ impl Location {
     /// Reads a location.
     ///
     /// # Errors
-    /// The rule that the text breaks. Whether anybody knows the scheme is not asked here.
+    /// The rule that the text breaks. Whether the scheme is known is not asked here.
     pub fn parse(text: &str) -> Result<Self, LocationError> {
         if text.is_empty() {
             return Err(LocationError::Empty);

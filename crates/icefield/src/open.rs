@@ -1,6 +1,8 @@
 //! Opening and creating by location.
 
-use crate::{Error, Location, Repository, Schemes};
+use icefield_core::Repository;
+
+use crate::{Error, Location, Schemes};
 
 /// Opens the repository at a location, with the schemes and settings that come with this crate.
 ///

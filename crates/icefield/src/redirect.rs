@@ -19,14 +19,14 @@ use crate::{Connect, Error, Location, LocationError, Schemes};
 /// environment goes there, no key and no token, and local files are out of reach.
 #[derive(Clone, Debug)]
 pub struct ConnectRedirect {
-    /// What a redirect may lead to.
+    /// The schemes that a redirect may lead to.
     targets: Schemes,
-    /// Only servers that anybody can reach are led to, and no option does more than say where they are.
+    /// Redirects lead to public servers only, and no option does more than say where they are.
     public_only: bool,
 }
 
 impl ConnectRedirect {
-    /// Returns the connection to buckets and web servers that anybody can read, over TLS. A redirect to an address
+    /// Returns the connection to public buckets and web servers, over TLS. A redirect to an address
     /// of this machine, or of the network around it, is refused, so that a stranger cannot have it asked; of a name
     /// it is not looked up what addresses it has. Of the options of a location only `endpoint`, `region`,
     /// `path_style`, `preset` and `anonymous` may be given.
@@ -61,7 +61,7 @@ impl ConnectRedirect {
             target: without_options(target).to_owned(),
             problem,
         };
-        // What has no scheme would be a path.
+        // A text without a scheme would be a path.
         let has_scheme = target.contains("://");
         let location = match Location::parse(target) {
             Ok(location) if has_scheme => location,
@@ -140,7 +140,7 @@ mod tests {
             assert!(error.contains(said), "{bad}: {error}");
             assert!(!error.contains("hidden"), "{error}");
         }
-        // Who names the schemes decides.
+        // The caller that names the schemes decides.
         let targets = Schemes::none().with("s3", Arc::new(crate::ConnectS3::anonymous()));
         let local = "s3://sea/x?endpoint=http://127.0.0.1:9000&trust_conditions";
         assert!(ConnectRedirect::to(targets).check("x", local).is_ok());

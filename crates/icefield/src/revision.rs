@@ -1,4 +1,4 @@
-//! How people say which version they mean.
+//! The texts that name a version.
 //!
 //! ```text
 //! REF   := START SUFFIX*
@@ -8,6 +8,7 @@
 
 #[cfg(feature = "alpha")]
 mod alpha;
+mod error;
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,6 +20,8 @@ use icefield_core::{
 };
 use icefield_storage::Storage;
 use jiff::Timestamp;
+
+pub use error::RevisionError;
 
 use crate::Error;
 
@@ -58,36 +61,6 @@ enum Word {
 enum Suffix {
     Back(usize),
     At(Timestamp),
-}
-
-/// Why a text says no version.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RevisionError {
-    /// There is nothing to begin with.
-    #[error(
-        "{text:?} names no version: write a branch, tag:NAME or a snapshot id, then ~N or @TIME if wanted"
-    )]
-    NoStart {
-        /// The text.
-        text: String,
-    },
-    /// No ref can have that name.
-    #[error("{text:?} names no version")]
-    Name {
-        /// The text.
-        text: String,
-        /// The rule.
-        source: icefield_core::NameError,
-    },
-    /// No snapshot can have that id.
-    #[error("{text:?} names no version")]
-    Id {
-        /// The text.
-        text: String,
-        /// The rule.
-        source: icefield_format::IdError,
-    },
 }
 
 impl RevisionSpec {

@@ -10,7 +10,7 @@ use icefield_storage_s3::{Credentials, Environment, Preset, S3Builder};
 use crate::bucket_url::BucketUrl;
 use crate::{Connect, Error, Location};
 
-/// What a URL may say after its `?`.
+/// The options that a URL may have after its `?`.
 const OPTIONS: &[&str] = &[
     "region",
     "endpoint",
@@ -24,7 +24,7 @@ const OPTIONS: &[&str] = &[
 
 /// Opens buckets of S3 and its likes: `s3://bucket/prefix?region=…&endpoint=…`.
 ///
-/// What the URL does not say, and this does not set, comes from the usual variables and profiles of the
+/// Values that neither the URL nor this sets come from the usual variables and profiles of the
 /// environment; keys also, with the feature `s3-aws-config`, from wherever Amazon's own programs find them: single
 /// sign-on, roles, the metadata service of the machine. `anonymous` in the URL leaves credentials alone.
 #[derive(Clone, Debug, Default)]

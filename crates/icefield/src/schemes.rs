@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use icefield_storage::Storage;
-use icefield_storage::remote::RemoteSettings;
 
 use crate::location::without_options;
 use crate::{Error, Location, LocationError};
@@ -70,7 +69,7 @@ pub trait Connect: fmt::Debug + Send + Sync + 'static {
     }
 }
 
-/// The schemes that locations may have, and who opens them. Plain data: pass it where it is needed.
+/// The schemes that locations may have, and the connections that open them. Plain data: pass it where it is needed.
 #[derive(Clone, Debug, Default)]
 pub struct Schemes(BTreeMap<String, Arc<dyn Connect>>);
 
@@ -80,47 +79,7 @@ impl Schemes {
         Self::default()
     }
 
-    /// Returns the schemes that this crate was built with, with default settings.
-    pub fn standard() -> Self {
-        let schemes = Self::none();
-        #[cfg(feature = "local")]
-        let schemes = schemes.with("file", Arc::new(ConnectLocal::default()));
-        #[cfg(feature = "memory")]
-        let schemes = schemes.with("memory", Arc::new(ConnectMemory));
-        let schemes = schemes.with_remote(&RemoteSettings::default());
-        #[cfg(feature = "http")]
-        let schemes = schemes
-            .with(
-                "redirect+http",
-                Arc::new(crate::ConnectRedirect::anonymous()),
-            )
-            .with(
-                "redirect+https",
-                Arc::new(crate::ConnectRedirect::anonymous()),
-            );
-        schemes
-    }
-
-    /// Registers the network backends that this crate was built with, with these settings, in place of what opened their
-    /// schemes. Redirects are left as they are.
-    #[must_use]
-    pub fn with_remote(self, settings: &RemoteSettings) -> Self {
-        let schemes = self;
-        #[cfg(feature = "s3")]
-        let schemes = schemes.with("s3", Arc::new(crate::ConnectS3::with(settings)));
-        #[cfg(feature = "gcs")]
-        let schemes = schemes.with("gs", Arc::new(crate::ConnectGcs::with(settings)));
-        #[cfg(feature = "azure")]
-        let schemes = schemes.with("az", Arc::new(crate::ConnectAzure::with(settings)));
-        #[cfg(feature = "http")]
-        let schemes = schemes
-            .with("http", Arc::new(crate::ConnectHttp::with(settings)))
-            .with("https", Arc::new(crate::ConnectHttp::with(settings)));
-        let _ = settings;
-        schemes
-    }
-
-    /// Registers who opens the locations of a scheme, in place of anybody else. The scheme of a plain path is
+    /// Registers the connection that opens the locations of a scheme, in place of a former one. The scheme of a plain path is
     /// `file`.
     #[must_use]
     pub fn with(mut self, scheme: &str, connect: Arc<dyn Connect>) -> Self {
@@ -141,7 +100,7 @@ impl Schemes {
         self.connection(location)?.connect(location).await
     }
 
-    /// Returns who opens a location.
+    /// Returns the connection that opens a location.
     pub(crate) fn connection(&self, location: &Location) -> Result<&dyn Connect, Error> {
         match self.0.get(location.scheme()) {
             Some(connect) => Ok(&**connect),
@@ -166,81 +125,9 @@ impl Schemes {
     }
 }
 
-/// Opens directories of the local disk.
-#[cfg(feature = "local")]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ConnectLocal {
-    /// When writes are made to survive a loss of power.
-    pub fsync: icefield_storage_local::Fsync,
-    /// Whether all writes are refused.
-    pub read_only: bool,
-    /// Whether locks of the file system are believed to reach other machines. A location may say that they do
-    /// (`?locks=trusted`).
-    pub locks: icefield_storage_local::Locks,
-}
-
-#[cfg(feature = "local")]
-#[async_trait]
-impl Connect for ConnectLocal {
-    async fn connect(&self, location: &Location) -> Result<Arc<dyn Storage>, Error> {
-        let path = location.path().ok_or_else(|| LocationError::NotAbsolute {
-            url: location.as_str().to_owned(),
-        })?;
-        // Whatever else is wrong with the path, the store says itself.
-        if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_dir()) {
-            let path = path.to_owned();
-            return Err(LocationError::NotADirectory { path }.into());
-        }
-        let storage = icefield_storage_local::LocalStorage::builder(path)
-            .fsync(self.fsync)
-            .read_only(self.read_only)
-            .locks(match location.trusts_locks() {
-                true => icefield_storage_local::Locks::Trusted,
-                false => self.locks,
-            })
-            .open()?;
-        Ok(Arc::new(storage))
-    }
-}
-
-/// Opens a new, empty store in memory each time.
-#[cfg(feature = "memory")]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ConnectMemory;
-
-#[cfg(feature = "memory")]
-#[async_trait]
-impl Connect for ConnectMemory {
-    async fn connect(&self, _: &Location) -> Result<Arc<dyn Storage>, Error> {
-        Ok(Arc::new(icefield_storage_memory::MemoryStorage::new()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// `/proc` is no place for a repository, and the one file system of unknown locks that every Linux has.
-    #[cfg(all(feature = "local", target_os = "linux"))]
-    #[tokio::test]
-    async fn a_location_can_vouch_for_locks() {
-        let open = async |connect: ConnectLocal, text: &str| {
-            let schemes = Schemes::none().with("file", Arc::new(connect));
-            let location = Location::parse(text).expect("a location");
-            let storage = schemes.storage(&location).await.expect("opened");
-            storage.capabilities().safe_commits()
-        };
-        let trusting = ConnectLocal {
-            locks: icefield_storage_local::Locks::Trusted,
-            ..ConnectLocal::default()
-        };
-        let plain = ConnectLocal::default();
-        assert!(!open(plain, "/proc/none").await);
-        assert!(!open(plain, "file:///proc/none?locks=detect").await);
-        assert!(open(plain, "file:///proc/none?locks=trusted").await);
-        assert!(open(trusting, "file:///proc/none").await);
-        assert!(open(plain, &std::env::temp_dir().to_string_lossy()).await);
-    }
 
     #[tokio::test]
     async fn an_unknown_scheme_shows_no_secret() {

@@ -1,4 +1,4 @@
-//! What can be imported, by location: a Zarr hierarchy, or an archive file, wherever it lies.
+//! Sources of imports, by location: a Zarr hierarchy, or an archive file, wherever it lies.
 
 mod pool;
 
@@ -24,13 +24,13 @@ use crate::{Error, ErrorKind, Location, LocationError, Schemes, SourceLocation};
 /// Something that can be imported.
 #[derive(Debug)]
 pub struct OpenedSource {
-    /// What is imported.
+    /// The source.
     pub source: Arc<dyn Source>,
-    /// What access was granted to before, and the folder in which it lies.
+    /// The access that was granted before, and the folder in which it lies.
     pub access: VirtualAccess,
 }
 
-/// What becomes of the chunks of a source.
+/// The use that is made of the chunks of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// They are copied.

@@ -15,6 +15,7 @@ mod contents;
 pub(crate) mod file;
 mod index;
 mod inspect;
+mod inspected;
 mod member;
 mod repo;
 mod seals;
@@ -38,15 +39,13 @@ use crate::copy::refs::DeletedTags;
 use crate::copy::spec_v1::onto_initial;
 use crate::copy::{Bounds, CopyError, Moved, RefChoice, read_config, shortened};
 use crate::gather::Gather;
-use crate::listing::Kind;
+use crate::listing::ObjectKind;
 
 use file::Output;
 use index::{BundleEnd, BundleIndex, END, INDEX};
+use member::FORM;
 
 pub use unbundle::{Unbundle, UnbundleReport};
-
-/// How names are spelt in a bundle: plain ASCII.
-pub(crate) const FORM: layout::KeyForm = layout::KeyForm::ObjectStorePath;
 
 /// A repository, or a part of it, to be written into one file.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +57,7 @@ pub struct BundleRepository {
     bounds: Bounds,
 }
 
-/// What is in a bundle that was written.
+/// The report of a bundle that was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct BundleReport {
@@ -293,14 +292,14 @@ impl<W: Write + Send + 'static> Writing<'_, W> {
         let (source, limits) = (self.source.storage(), &self.bounds.limits);
         let mut files = stream::iter(ids)
             .map(|id| async move {
-                let read = objects::read_file(&**source, Kind::Manifest, *id, limits).await?;
+                let read = objects::read_file(&**source, ObjectKind::Manifest, *id, limits).await?;
                 Ok::<_, CopyError>((*id, read.0))
             })
             .buffered(FILES)
             .boxed();
         while let Some((id, file)) = files.try_next().await? {
             self.out
-                .entry(&Kind::Manifest.named(id).key(), &file)
+                .entry(&ObjectKind::Manifest.named(id).key(), &file)
                 .await?;
             self.report.manifests.add(file.len() as u64);
             self.progress.advance(1, file.len() as u64);
@@ -319,7 +318,7 @@ impl<W: Write + Send + 'static> Writing<'_, W> {
         }
         self.progress
             .stage("copying transaction logs", Some(ids.len() as u64));
-        let kind = Kind::TransactionLog;
+        let kind = ObjectKind::TransactionLog;
         for id in ids {
             let limits = &self.bounds.limits;
             match objects::try_read_file(self.storage(), kind, id, limits).await? {
@@ -340,7 +339,7 @@ impl<W: Write + Send + 'static> Writing<'_, W> {
             .stage("copying snapshots", Some(steps.len() as u64));
         for step in steps {
             let (id, limits) = (*step.id.as_bytes(), &self.bounds.limits);
-            let read = objects::read_file(self.storage(), Kind::Snapshot, id, limits).await?;
+            let read = objects::read_file(self.storage(), ObjectKind::Snapshot, id, limits).await?;
             let (mut file, Decoded::Snapshot(snapshot)) = read else {
                 unreachable!("BUG: the kind was asked for")
             };
@@ -352,7 +351,7 @@ impl<W: Write + Send + 'static> Writing<'_, W> {
                 file = onto_initial(&file, &snapshot)?;
             }
             self.out
-                .entry(&Kind::Snapshot.named(id).key(), &file)
+                .entry(&ObjectKind::Snapshot.named(id).key(), &file)
                 .await?;
             self.report.snapshots.add(file.len() as u64);
             self.progress.advance(1, file.len() as u64);
@@ -416,7 +415,7 @@ async fn write_chunk<W: Write + Send + 'static>(
     id: [u8; 12],
     chunk: Chunk,
 ) -> Result<u64, CopyError> {
-    let name = Kind::Chunk.named(id).key();
+    let name = ObjectKind::Chunk.named(id).key();
     let (size, mut parts) = match chunk {
         Chunk::Whole(bytes) => {
             out.entry(&name, &bytes).await?;
@@ -431,7 +430,7 @@ async fn write_chunk<W: Write + Send + 'static>(
         out.contents(&part).await?;
     }
     if written != size {
-        let key = Kind::Chunk.key(id).map_err(CopyError::Source)?;
+        let key = ObjectKind::Chunk.key(id).map_err(CopyError::Source)?;
         let (expected, found) = (size, written);
         return Err(CopyError::Source(
             icefield_storage::StorageError::WrongLength {

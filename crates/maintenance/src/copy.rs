@@ -10,76 +10,45 @@
 //!
 //! Not copied: what no ref reaches, what lies below `icefield/`, and objects that the format does not know.
 
+mod bounds;
+mod destination;
 mod error;
 pub(crate) mod needs;
 pub(crate) mod objects;
 pub(crate) mod plan;
 pub(crate) mod receive;
 pub(crate) mod refs;
+mod report;
 mod rewritten;
 pub(crate) mod settings;
 pub(crate) mod spec_v1;
+mod target;
 mod transfer;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use futures::TryStreamExt;
-use icefield_core::{CollectionHold, FetchError, RefsError, Repository, RepositoryError, Settings};
+use icefield_core::{CollectionHold, Repository};
 use icefield_format::{DecodeLimits, SnapshotId, SpecVersion};
-use icefield_refs::{Histories, Pace, Parents};
 use icefield_storage::{Bytes, Storage};
-use serde::Serialize;
 
 use crate::Progress;
-use crate::downgrade::Rewriter;
-use crate::listing::{Kind, listed};
+use crate::listing::ObjectKind;
 
 pub use error::CopyError;
 pub use plan::RefChoice;
 pub use refs::{CopiedRef, RefAction};
+pub use report::{CopyReport, Moved};
 pub use settings::ConfigAction;
 
+pub(crate) use bounds::Bounds;
+pub(crate) use destination::{call_created, check_places, open, reachable, release, snapshots};
 pub(crate) use settings::{MAX_CONFIG_LEN, put_config, read_config};
+pub(crate) use target::Target;
 
-use objects::Decoded;
-use plan::{Plan, SourceRefs, Step, repository_error};
+use destination::{builder, ends_at};
+use plan::{Plan, SourceRefs, Step};
 use refs::RefPlan;
 use transfer::Transfer;
-
-/// Bytes of cached metadata in the handle on a destination: every object is looked at once.
-const CACHE: u64 = 16 << 20;
-/// How much is held, and how much is asked for at a time.
-#[derive(Clone, Debug)]
-pub(crate) struct Bounds {
-    pub(crate) requests: usize,
-    pub(crate) memory: usize,
-    pub(crate) limits: DecodeLimits,
-}
-
-impl Default for Bounds {
-    fn default() -> Self {
-        Self {
-            requests: 16,
-            memory: 64 << 20,
-            limits: DecodeLimits::default(),
-        }
-    }
-}
-
-impl Bounds {
-    /// The same for files of a repository of a spec version.
-    pub(crate) fn up_to(&self, latest: SpecVersion) -> Self {
-        let limits = DecodeLimits {
-            latest,
-            ..self.limits
-        };
-        Self {
-            limits,
-            ..self.clone()
-        }
-    }
-}
 
 /// A copy of a repository to another place, or what such a copy would do.
 #[derive(Clone, Debug, Default)]
@@ -90,57 +59,6 @@ pub struct CopyRepository {
     dry_run: bool,
     spec_version: Option<SpecVersion>,
     bounds: Bounds,
-}
-
-/// Objects of one kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Moved {
-    /// How many.
-    pub objects: u64,
-    /// Their bytes.
-    pub bytes: u64,
-}
-
-impl Moved {
-    pub(crate) fn add(&mut self, bytes: u64) {
-        self.objects += 1;
-        self.bytes = self.bytes.saturating_add(bytes);
-    }
-}
-
-/// What a copy did, or would do.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct CopyReport {
-    /// Nothing was written: this is what would be.
-    pub dry_run: bool,
-    /// There was no repository at the destination before.
-    pub created: bool,
-    /// The version of the format that the destination has.
-    pub spec_version: u8,
-    /// Chunk objects that were copied.
-    pub chunks: Moved,
-    /// Manifests that were copied.
-    pub manifests: Moved,
-    /// Transaction logs that were copied.
-    pub transaction_logs: Moved,
-    /// Snapshots that were copied.
-    pub snapshots: Moved,
-    /// What became of the configuration.
-    pub config: ConfigAction,
-    /// What became of the metadata of the repository. Spec version 2.
-    pub metadata: ConfigAction,
-    /// What became of the feature flags. Spec version 2.
-    pub flags: ConfigAction,
-    /// What became of each ref.
-    pub refs: Vec<CopiedRef>,
-    /// Snapshots whose ancestors were left behind: in the copy they follow the initial snapshot, and their bytes differ
-    /// from the source's.
-    pub shortened: Vec<SnapshotId>,
-    /// Snapshots that were at the destination already, with fewer ancestors than in the source.
-    pub ends_at: Vec<SnapshotId>,
-    /// Snapshots whose transaction log is missing in the source; reading needs none.
-    pub missing_logs: Vec<SnapshotId>,
 }
 
 impl CopyRepository {
@@ -283,7 +201,7 @@ impl CopyRepository {
                 let (initial, limits) = (SnapshotId::INITIAL, &bounds.limits);
                 let (file, decoded) = objects::read_file(
                     &**source.storage(),
-                    Kind::Snapshot,
+                    ObjectKind::Snapshot,
                     *initial.as_bytes(),
                     limits,
                 )
@@ -305,7 +223,7 @@ impl CopyRepository {
             }
             false => decided,
         };
-        // What is there already, and what is written before the refs are, must not be taken for garbage.
+        // Objects that are there already, and those that are written before the refs, must not be taken for garbage.
         let hold = match &there {
             Some(there) if !self.dry_run && decided.targets().next().is_some() => {
                 Some(there.hold_collections().await.map_err(CopyError::Open)?)
@@ -421,37 +339,6 @@ impl CopyRepository {
     }
 }
 
-/// What a copy is to be.
-#[derive(Clone, Copy)]
-pub(crate) struct Target<'a> {
-    /// The version of the format that the destination has.
-    pub(crate) version: SpecVersion,
-    /// Writes files anew, if that is an earlier version than the source's.
-    pub(crate) rewriter: Option<&'a Rewriter<'a>>,
-}
-
-impl Target<'_> {
-    /// Returns the file of a snapshot at the destination.
-    pub(crate) fn snapshot(
-        &self,
-        file: Bytes,
-        decoded: &Decoded,
-        step: &Step,
-    ) -> Result<Bytes, CopyError> {
-        let Decoded::Snapshot(snapshot) = decoded else {
-            unreachable!("BUG: the kind was asked for")
-        };
-        match self.rewriter {
-            Some(rewriter) => rewriter.snapshot(file, snapshot, step),
-            // Spec version 2 tells parents elsewhere.
-            None if step.shortened && self.version == SpecVersion::V1 => {
-                spec_v1::onto_initial(&file, snapshot)
-            }
-            None => Ok(file),
-        }
-    }
-}
-
 /// Returns the configuration of the source as the file of version 1.
 async fn config_file(source: &Repository) -> Result<Option<Bytes>, CopyError> {
     if source.spec_version() == SpecVersion::V1 {
@@ -464,120 +351,7 @@ async fn config_file(source: &Repository) -> Result<Option<Bytes>, CopyError> {
     Ok(config.map(|config| config.encode()).transpose()?)
 }
 
-/// Lets collections at the destination go on, unless a ref may yet land.
-pub(crate) async fn release<T>(hold: Option<CollectionHold>, copied: &Result<T, CopyError>) {
-    if let Some(hold) = hold
-        && !matches!(copied, Err(CopyError::RefUnknown { .. }))
-    {
-        hold.release().await;
-    }
-}
-
-/// Refuses a copy onto itself.
-pub(crate) fn check_places(
-    source: &Repository,
-    destination: &dyn Storage,
-) -> Result<(), CopyError> {
-    match (source.storage().place(), destination.place()) {
-        (Some(one), Some(other)) if one == other => Err(CopyError::SamePlace {
-            location: destination.to_string(),
-        }),
-        _ => Ok(()),
-    }
-}
-
-/// Returns the snapshots that refs of a destination reach, ascending. Others may be what a stopped copy or a collection has
-/// left, and lack what they need.
-pub(crate) async fn reachable(destination: &Repository) -> Result<Vec<[u8; 12]>, CopyError> {
-    let ledger = destination.ledger();
-    let list = ledger.list().await.map_err(CopyError::DestinationRefs)?;
-    let mut histories = Histories::new(Parents(ledger.graph()), Pace::long());
-    // A damaged ref reaches nothing: more is copied then, and the ref itself is refused or replaced by name.
-    list.tips().for_each(|tip| histories.follow(tip));
-    while let Some((_, read)) = histories.next().await {
-        match read {
-            Ok(_) | Err(RefsError::Fetch(FetchError::Missing { .. } | FetchError::Format(_))) => {}
-            Err(error) => return Err(CopyError::DestinationRefs(error)),
-        }
-    }
-    let mut reached = BTreeSet::new();
-    for tip in list.tips() {
-        // What leads nowhere is not there.
-        let (mut own, mut is_whole) = (Vec::new(), false);
-        for (id, parent) in histories.of(tip) {
-            is_whole = parent.is_none() || reached.contains(id.as_bytes());
-            own.push(*id.as_bytes());
-            if is_whole {
-                break;
-            }
-        }
-        if is_whole {
-            reached.extend(own);
-        }
-    }
-    reached.insert(*SnapshotId::INITIAL.as_bytes());
-    Ok(reached.into_iter().collect())
-}
-
-/// Lists the snapshots of a destination, ascending.
-pub(crate) async fn snapshots(destination: &dyn Storage) -> Result<Vec<[u8; 12]>, CopyError> {
-    let list = async {
-        let objects = listed(destination, Kind::Snapshot, [0; 12])?;
-        objects.map_ok(|(id, _)| id).try_collect().await
-    };
-    list.await.map_err(CopyError::Destination)
-}
-
 pub(crate) fn shortened(plan: &Plan) -> Vec<SnapshotId> {
     let shortened = plan.steps.iter().filter(|step| step.shortened);
     shortened.map(|step| step.id).collect()
-}
-
-/// Opens the destination; none if it is not there yet.
-pub(crate) async fn open(
-    source: &Repository,
-    destination: &Arc<dyn Storage>,
-) -> Result<Option<Repository>, CopyError> {
-    match builder(source, destination).open().await {
-        Ok(there) => Ok(Some(there)),
-        Err(RepositoryError::NotFound { .. }) => Ok(None),
-        Err(error) => Err(CopyError::Open(error)),
-    }
-}
-
-fn builder(
-    source: &Repository,
-    destination: &Arc<dyn Storage>,
-) -> icefield_core::RepositoryBuilder {
-    Repository::builder(Arc::clone(destination))
-        .settings(Settings::default().with_cache_bytes(CACHE))
-        .clock(Arc::clone(source.clock()))
-        .entropy(source.entropy().derive())
-}
-
-/// Main of a new repository was left at the initial snapshot, to be moved: that is part of its creation.
-pub(crate) fn call_created(refs: &mut [CopiedRef]) {
-    for said in refs
-        .iter_mut()
-        .filter(|said| said.action == RefAction::Moved)
-    {
-        said.action = RefAction::Created;
-    }
-}
-
-/// Returns those of the snapshots that were passed over which have fewer ancestors here than in the source.
-async fn ends_at(
-    source: &Repository,
-    there: &Repository,
-    plan: &Plan,
-) -> Result<Vec<SnapshotId>, CopyError> {
-    let mut ends = Vec::new();
-    for id in plan.bases.iter().filter(|id| **id != SnapshotId::INITIAL) {
-        let ours = source.snapshot_info(*id).await.map_err(repository_error)?;
-        let theirs = there.snapshot_info(*id).await.map_err(CopyError::Open)?;
-        if ours.parent_id != theirs.parent_id && theirs.parent_id == Some(SnapshotId::INITIAL) {
-            ends.push(*id);
-        }
-    }
-    Ok(ends)
 }

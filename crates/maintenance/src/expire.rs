@@ -4,107 +4,33 @@
 //! ancestor that stays as its parent; in the end that is the first snapshot of the repository. What is decided is decided
 //! over all histories at once, since they share snapshots, and each of these is rewritten once.
 
+mod error;
 mod plan;
 mod policy;
-
-use std::collections::BTreeSet;
-use std::time::SystemTime;
+mod settings;
 
 use futures::future::BoxFuture;
-use icefield_core::collection::{ClocksApart, StoreTimeError, agreed_time};
-use icefield_core::{Interrupt, Interrupted, Repository, RepositoryError};
+use icefield_core::collection::{StoreTimeError, agreed_time};
+use icefield_core::{Repository, RepositoryError};
 use icefield_format::{SnapshotId, SpecVersion};
 use icefield_refs::{BranchName, Edit, EditOutcome, LedgerView, PutBackMark, RefsError, TagName};
-use icefield_storage::StorageError;
 
+pub use error::ExpireError;
 pub use plan::{Fate, NewParent, Plan};
 pub use policy::{Policy, Reason};
+pub use settings::Expire;
 
 use crate::Progress;
+use crate::causes::with_causes;
 
 /// Times that everything is decided anew because another writer was at work.
 const TRIES: usize = 10;
 
-/// Why nothing, or not all, has expired. What has been done is sound, and running it again does the rest.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ExpireError {
-    /// Nothing says what to keep.
-    #[error("no rule says what to keep: give a bound on age, or numbers of snapshots")]
-    NoRules,
-    /// Refs are to be deleted, and nothing says how old they must be.
-    #[error("refs can be deleted only if they are older than a bound, and none is given")]
-    NoBound,
-    /// Everything would be older than the bound.
-    #[error(
-        "the bound lies in the future: it is {} ahead of {clock}; give a bound that has passed",
-        ahead(*.bound, *.now)
-    )]
-    FutureBound {
-        /// The bound.
-        bound: SystemTime,
-        /// What the clock shows.
-        now: SystemTime,
-        /// Whose clock.
-        clock: &'static str,
-    },
-    /// The store and this machine disagree about the time.
-    #[error(transparent)]
-    ClocksApart(#[from] ClocksApart),
-    /// Others were at work each time.
-    #[error(
-        "others changed refs or histories {tries} times while it was decided what expires: run it again when it is quieter"
-    )]
-    Busy {
-        /// How often it was tried.
-        tries: usize,
-    },
-    /// The caller wished so.
-    #[error(
-        "the expiration was interrupted: what it has done stays, and every history is complete; run it again to go on"
-    )]
-    Interrupted(#[from] Interrupted),
-    /// A write may or may not have happened.
-    #[error("it is not known whether {what} was changed: run it again to find out and go on")]
-    Unknown {
-        /// The object.
-        what: String,
-        /// What the store said.
-        source: StorageError,
-    },
-    /// What a `repo` that was put back does not list may be of acknowledged commits.
-    #[error(
-        "`repo` was put back from a backup, and snapshots that it does not list may be of acknowledged commits: nothing expires before `icefield fsck --repair --restore-branch recovered/NAME` has made branches of them, or `icefield fsck --repair --give-up-unlisted` gives them up"
-    )]
-    PutBack,
-    /// Refs or histories could not be read or edited.
-    #[error(transparent)]
-    Refs(#[from] RefsError),
-    /// Snapshots could not be compared.
-    #[error(transparent)]
-    Repository(#[from] RepositoryError),
-    /// The store failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-}
-
-/// An error and all its causes.
-fn said(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    let texts: Vec<_> = causes.map(ToString::to_string).collect();
-    texts.join(": ")
-}
-
-fn ahead(bound: SystemTime, now: SystemTime) -> String {
-    let ahead = bound.duration_since(now).unwrap_or_default();
-    format!("{} seconds", ahead.as_secs_f64().ceil())
-}
-
-/// What an expiration did.
+/// The report of an expiration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Expired {
-    /// What was decided, and done. What could not be done is not in it.
+    /// The part of the plan that was carried out.
     pub plan: Plan,
     /// How often it was decided anew.
     pub restarts: usize,
@@ -121,21 +47,11 @@ pub struct Stuck {
     pub id: SnapshotId,
     /// Its parent, which stays.
     pub parent: SnapshotId,
-    /// What is lost.
+    /// The objects that are lost.
     pub reason: String,
 }
 
-/// An expiration to be planned or done.
-#[derive(Clone, Debug)]
-pub struct Expire {
-    policy: Policy,
-    branches: Option<BTreeSet<BranchName>>,
-    delete_branches: bool,
-    delete_tags: bool,
-    interrupt: Interrupt,
-}
-
-/// What came of a try.
+/// The outcome of an attempt.
 enum Tried {
     Done,
     /// Another program was first.
@@ -143,47 +59,6 @@ enum Tried {
 }
 
 impl Expire {
-    /// Begins with a policy for all branches.
-    #[must_use]
-    pub fn new(policy: Policy) -> Self {
-        Self {
-            policy,
-            branches: None,
-            delete_branches: false,
-            delete_tags: false,
-            interrupt: Interrupt::new(),
-        }
-    }
-
-    /// Releases only snapshots of these branches, and none that another branch has, too.
-    #[must_use]
-    pub fn branches(mut self, names: impl IntoIterator<Item = BranchName>) -> Self {
-        self.branches = Some(names.into_iter().collect());
-        self
-    }
-
-    /// Deletes branches whose tip is older than the bound, but for `main`.
-    #[must_use]
-    pub fn delete_expired_branches(mut self, delete: bool) -> Self {
-        self.delete_branches = delete;
-        self
-    }
-
-    /// Deletes tags that point to a snapshot older than the bound. Their names stay taken.
-    #[must_use]
-    pub fn delete_expired_tags(mut self, delete: bool) -> Self {
-        self.delete_tags = delete;
-        self
-    }
-
-    /// Ends early, as [`ExpireError::Interrupted`], once `interrupt` is raised: before the next ref that it deletes or
-    /// snapshot that it rewrites.
-    #[must_use]
-    pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
-        self.interrupt = interrupt.clone();
-        self
-    }
-
     /// Decides what would expire, and changes nothing. With a bound of age it asks the store for the time, by an object that
     /// it creates and deletes; where the store cannot be asked, it goes by this machine's clock. Memory grows with the number
     /// of snapshots, by some hundred bytes each.
@@ -279,7 +154,7 @@ impl Expire {
         Err(ExpireError::Busy { tries: TRIES })
     }
 
-    /// What keeps a snapshot may be a ref that a version-1 program has written beside `repo`.
+    /// A ref that a version-1 program has written beside `repo` may keep a snapshot.
     async fn require_all_refs(&self, repository: &Repository) -> Result<(), ExpireError> {
         let ledger = repository.ledger();
         if ledger.spec_version() == SpecVersion::V1 {
@@ -366,7 +241,7 @@ impl Expire {
                 // It keeps its parent, and the others do not depend on it: each goes behind one that stays.
                 Err(ExpireError::Repository(error @ RepositoryError::ChangesLost { .. })) => {
                     let (id, parent) = (edit.id, edit.before);
-                    let reason = said(&error);
+                    let reason = with_causes(&error);
                     stuck.push((*edit, Stuck { id, parent, reason }));
                 }
                 Err(error) => return Err(error),

@@ -4,7 +4,7 @@
 //! they fill the room, what is the same is put together; if that is not enough, the upper half of the ids is given up,
 //! and looked at in another pass. So a repository that fits is looked at once, and a larger one as often as it must be.
 
-/// What is gathered.
+/// A record that is gathered.
 pub(crate) trait Record: Copy {
     /// Returns the object that it is about.
     fn id(&self) -> [u8; 12];

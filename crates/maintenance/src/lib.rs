@@ -6,10 +6,11 @@
 //! A repository that is opened for maintenance should have a small cache
 //! ([`Settings::with_cache_bytes`](icefield_core::Settings::with_cache_bytes)): every object is looked at once.
 //!
-//! What this crate refuses to do: it decodes no chunks and knows no Zarr keys, and it never touches a ref without the
+//! Limits: this crate decodes no chunks and knows no Zarr keys, and it never touches a ref without the
 //! condition that no other process did.
 
 mod bundle;
+mod causes;
 mod check;
 mod collect;
 mod copy;

@@ -7,14 +7,14 @@ use icefield_storage::{Key, ListOptions, Prefix, Storage, StorageError, StorageE
 
 /// The kinds of objects that are named by ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     Chunk,
     Manifest,
     TransactionLog,
     Snapshot,
 }
 
-impl Kind {
+impl ObjectKind {
     pub(crate) fn prefix(self) -> &'static str {
         match self {
             Self::Chunk => layout::CHUNKS,
@@ -52,19 +52,19 @@ impl Kind {
 }
 
 /// Takes a key apart; `None` for what the format does not know.
-pub(crate) fn parse(key: &Key) -> Option<(Kind, [u8; 12])> {
+pub(crate) fn parse(key: &Key) -> Option<(ObjectKind, [u8; 12])> {
     Some(match layout::parse_id_key(key.as_str())? {
-        IdKey::Chunk(id) => (Kind::Chunk, *id.as_bytes()),
-        IdKey::Manifest(id) => (Kind::Manifest, *id.as_bytes()),
-        IdKey::TransactionLog(id) => (Kind::TransactionLog, *id.as_bytes()),
-        IdKey::Snapshot(id) => (Kind::Snapshot, *id.as_bytes()),
+        IdKey::Chunk(id) => (ObjectKind::Chunk, *id.as_bytes()),
+        IdKey::Manifest(id) => (ObjectKind::Manifest, *id.as_bytes()),
+        IdKey::TransactionLog(id) => (ObjectKind::TransactionLog, *id.as_bytes()),
+        IdKey::Snapshot(id) => (ObjectKind::Snapshot, *id.as_bytes()),
     })
 }
 
 /// Walks over the objects of one kind in the order of their ids, from one id on. Foreign objects are passed over.
 pub(crate) fn listed(
     storage: &dyn Storage,
-    kind: Kind,
+    kind: ObjectKind,
     from: [u8; 12],
 ) -> Result<
     impl futures::Stream<Item = Result<([u8; 12], u64), StorageError>> + Unpin + use<>,
@@ -86,7 +86,7 @@ pub(crate) fn listed(
 /// Returns the sizes of objects in bytes, `None` for those that are not there. The ids ascend.
 pub(crate) async fn sizes(
     storage: &dyn Storage,
-    kind: Kind,
+    kind: ObjectKind,
     ids: &[[u8; 12]],
 ) -> Result<Vec<Option<u64>>, StorageError> {
     let mut sizes = vec![None; ids.len()];

@@ -1,4 +1,4 @@
-//! Who wants to know how far an operation is.
+//! Reports of how far an operation is.
 
 /// Is told how far an operation is, from the task that runs it. Do little: the work waits.
 pub trait Progress: Send + Sync {

@@ -1,7 +1,7 @@
 //! Where the bytes are: what a repository stores, what of it is in use, and what each array, commit, ref and container
 //! accounts for.
 //!
-//! What several share is counted once in every total, and in no one's *unique* share: that of a ref is what deleting it
+//! An object with several users is counted once in every total, and in none of their *unique* shares: that of a ref is what deleting it
 //! would free. Objects count with the sizes that the store lists. A chunk object that several chunks share parts of is one
 //! object; bytes of it that nothing refers to are stored and not *live*. Inline chunks are part of their manifests;
 //! virtual ones are stored elsewhere, and counted once for each range of a file.

@@ -21,10 +21,10 @@
 //! `mode=nczarr,noxarray`, `s3` for `mode=s3,nczarr`, `gs3` for `mode=gs3,nczarr`, `bytes` for `mode=bytes`.
 //!
 //! ```
-//! use icefield_nczarr::url::{DatasetUrl, Format, Place, Store};
+//! use icefield_nczarr::url::{DatasetUrl, Format, DatasetLocation, Store};
 //!
 //! let url = DatasetUrl::parse("file:///data/sea.zarr#mode=zarr,file")?;
-//! assert_eq!(url.place, Place::File("/data/sea.zarr".to_owned()));
+//! assert_eq!(url.place, DatasetLocation::File("/data/sea.zarr".to_owned()));
 //! assert_eq!((url.format, url.store), (Some(Format::Zarr), Store::File));
 //! # Ok::<(), icefield_nczarr::url::UrlError>(())
 //! ```
@@ -41,55 +41,24 @@
 //! - A text without `://` is a path, whatever it has in it, and says nothing about the format.
 
 mod error;
+mod format;
 mod fragment;
-mod place;
-#[cfg(test)]
-mod tests;
+mod location;
 
 use std::fmt;
 use std::str::FromStr;
 
 pub use error::UrlError;
-pub use place::{Place, Provider, S3Place};
+pub use format::{Format, Store, ZarrVersion};
+pub use location::{DatasetLocation, Provider, S3Place};
 
-/// The kind of store that holds the values of a dataset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Store {
-    /// A directory, or with [`Format::Bytes`] a file.
-    File,
-    /// A zip file.
-    Zip,
-    /// A bucket, of S3 or what speaks like it.
-    S3,
-    /// One resource of a web server: only with [`Format::Bytes`], or where no format is given.
-    Http,
-}
-
-/// How a dataset is spelt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// Zarr with the records of NCZarr.
-    NcZarr,
-    /// Zarr as it is.
-    Zarr,
-    /// One file of another format (NetCDF-3, HDF5): not for this crate.
-    Bytes,
-}
-
-/// A format of Zarr.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ZarrVersion {
-    /// Format 2, the one that netCDF-C knows.
-    V2,
-    /// Format 3.
-    V3,
-}
+use fragment::cut;
 
 /// A URL, taken apart. Its `Display` is a URL that means the same, though it may be spelt otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatasetUrl {
     /// Where the dataset lies.
-    pub place: Place,
+    pub place: DatasetLocation,
     /// The kind of store that holds it there.
     pub store: Store,
     /// How it is spelt; `None` where the URL does not say, which netCDF-C does not take for Zarr.
@@ -121,7 +90,8 @@ impl DatasetUrl {
         let (rest, fragment) = cut(rest, '#');
         let (rest, query) = cut(rest, '?');
         let fragment = fragment::read(fragment.unwrap_or_default())?;
-        let place::Found { place, store, keys } = place::find(scheme, rest, &fragment)?;
+        let location::FoundLocation { place, store, keys } =
+            location::find(scheme, rest, &fragment)?;
         Ok(Self {
             place,
             store,
@@ -173,7 +143,7 @@ impl DatasetUrl {
 
     fn unknown(path: &str) -> Self {
         Self {
-            place: Place::File(path.to_owned()),
+            place: DatasetLocation::File(path.to_owned()),
             store: Store::File,
             format: None,
             xarray: true,
@@ -198,9 +168,9 @@ impl DatasetUrl {
         }
         words.extend(match (&self.place, self.store) {
             (_, Store::Zip) => Some("zip"),
-            (Place::S3(place), _) => Some(place.provider.word()),
+            (DatasetLocation::S3(place), _) => Some(place.provider.word()),
             // The meaning of a URL without any word.
-            (Place::File(_), _) if self.format.is_some() => Some("file"),
+            (DatasetLocation::File(_), _) if self.format.is_some() => Some("file"),
             _ => None,
         });
         if self.consolidated {
@@ -234,7 +204,8 @@ impl fmt::Display for DatasetUrl {
             Some(value) => format!("{key}={value}"),
             None => key.clone(),
         }));
-        if let (Place::File(path), true, None) = (&self.place, pairs.is_empty(), &self.query)
+        if let (DatasetLocation::File(path), true, None) =
+            (&self.place, pairs.is_empty(), &self.query)
             && Self::plain(path).is_ok()
             && Self::parse(path).as_ref() == Ok(self)
         {
@@ -259,9 +230,5 @@ fn is_scheme(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-fn cut(text: &str, at: char) -> (&str, Option<&str>) {
-    match text.split_once(at) {
-        Some((before, after)) => (before, Some(after)),
-        None => (text, None),
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -26,8 +26,6 @@ mod read;
 mod scope;
 mod write;
 
+pub use attributes::RECORD;
 pub use read::{is_record, read_zarr3};
 pub use write::{Zarr3Node, write_zarr3};
-
-/// The attribute with what Zarr v3 has no word for.
-pub const RECORD: &str = "_netcdf";

@@ -134,7 +134,7 @@ impl Ledger {
                 files.make_durable(EditOutcome::Done(None)).await
             }
             (Ok(Trace::Never(refusal)), _)
-            // What the store refused just now was not on its way for long enough to land and to expire.
+            // A request that the store refused just now was not on its way for long enough to land and to expire.
             | (Ok(Trace::Lost(refusal)), EditOutcome::Refused(_)) => {
                 Ok(EditOutcome::Refused(refusal))
             }
@@ -154,7 +154,7 @@ impl Ledger {
     /// Finds out whether the commit of `target`, expected to replace `expected`, has landed.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error of the store.
     pub async fn landed(
         &self,
         name: &BranchName,
@@ -247,7 +247,7 @@ async fn trace_upgraded(
     })
 }
 
-/// What a move of a branch is.
+/// The kinds of moves of a branch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Move {
     Commit,
@@ -268,7 +268,7 @@ enum Trace {
     Lost(Refusal),
 }
 
-/// What the history says of a commit whose reply was lost.
+/// The state, by the history, of a commit whose reply was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Landed {
     /// It landed.

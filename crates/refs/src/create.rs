@@ -19,7 +19,7 @@ use crate::{
     BranchName, Edit, EditOutcome, FetchError, Ledger, RefsError, SnapshotSource, StoredConfig, Tip,
 };
 
-/// What is at a place.
+/// The objects that a place holds.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -41,7 +41,7 @@ pub enum Existing {
     },
 }
 
-/// What a ledger is made of.
+/// The parts that a ledger is made of.
 #[derive(Clone, Debug)]
 pub struct LedgerParts {
     /// The store.
@@ -52,7 +52,7 @@ pub struct LedgerParts {
     pub clock: Arc<dyn Clock>,
     /// The source of the names of backups.
     pub entropy: Arc<dyn Entropy>,
-    /// Who writes `repo`.
+    /// The writer that `repo` names.
     pub writer: Writer,
 }
 
@@ -83,12 +83,12 @@ impl LedgerParts {
     }
 }
 
-/// What is needed to create a repository.
+/// The parts that a new repository is made of.
 #[derive(Clone, Debug)]
 pub struct NewRepository {
     /// When it is created, in microseconds since 1970.
     pub created_at: u64,
-    /// Who writes its files.
+    /// The writer that its files name.
     pub writer: Writer,
     /// Its configuration, which spec version 2 stores with the rest of the state.
     pub config: Option<RepositoryConfig>,
@@ -98,7 +98,7 @@ pub struct NewRepository {
     pub among_others: bool,
 }
 
-/// What became of creating a repository.
+/// The outcome of creating a repository.
 #[derive(Debug)]
 #[must_use = "there may be no repository"]
 pub enum Creation {
@@ -112,7 +112,7 @@ pub enum Creation {
     Unknown(StorageError),
 }
 
-/// What became of a file of the first snapshot.
+/// The outcome of writing a file of the first snapshot.
 enum Placed {
     /// It is there as it was to be written.
     Written,
@@ -221,7 +221,7 @@ impl Ledger {
     /// Returns whether another program has upgraded the repository to a newer version of the format since it was opened.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error of the store.
     pub async fn was_upgraded(&self) -> Result<bool, StorageError> {
         if let Layout::V2(_) = &self.layout {
             return Ok(false);
@@ -230,7 +230,7 @@ impl Ledger {
     }
 
     /// Creates the repository: its first snapshot, then its main branch, which decides among several that create it at once.
-    /// What a creation that was stopped has left is taken over.
+    /// Objects that an interrupted creation has left are taken over.
     ///
     /// # Errors
     /// [`RefsError::Fetch`] if the first snapshot that is there cannot be read, and what the store says.
@@ -347,7 +347,7 @@ impl Ledger {
             }
             let ours = key.segments().next() == Some(layout::OWN);
             if !left.contains(&key.to_string()) && !ours {
-                // What decides may still come: it sorts behind chunks and manifests.
+                // The deciding object may still come: it sorts behind chunks and manifests.
                 return Ok(Some(match self.exists_already().await? {
                     true => Creation::Exists,
                     false => Creation::NotEmpty(key),

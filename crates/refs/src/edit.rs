@@ -4,24 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
 use icefield_format::{Availability, FeatureFlag, RepositoryConfig, SnapshotId};
-use icefield_storage::{BoxError, Key, StorageError, Version};
+use icefield_storage::{BoxError, StorageError, Version};
 
-use crate::{BranchName, Received, RefsError, Remainders, SnapshotInfo, TagName};
-
-/// Where a branch stands: the snapshot, and the state of the branch that said so.
-///
-/// Two tips of a branch are equal if it has not been edited in between. In spec version 1, the state tells a branch that never
-/// moved from one that was moved away and back, since a request on its way could mistake the two; in version 2 no request can,
-/// and such tips are equal. What happens to other refs does not change it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tip {
-    /// The snapshot that the branch points to.
-    pub snapshot: SnapshotId,
-    /// The state of the stored ref.
-    pub(crate) version: Version,
-    /// Where the stored ref is, in spec version 1. A bucket may have another branch under the other spelling of the name.
-    pub(crate) key: Option<Key>,
-}
+use crate::{BranchName, Received, RefsError, Remainders, SnapshotInfo, TagName, Tip};
 
 /// One change of what a ledger keeps. It lands whole, and only if what it expects holds.
 #[derive(Clone, Debug)]
@@ -114,12 +99,12 @@ pub enum Edit {
     },
     /// Sets some keys of the metadata of the repository, whatever the others are by then. Spec version 2.
     UpdateMetadata {
-        /// What is added or replaced, key by key.
+        /// The entries that are added or replaced, key by key.
         entries: BTreeMap<String, serde_json::Value>,
     },
     /// Sets whether the repository may be changed. The one edit that lands whatever that is. Spec version 2.
     SetStatus {
-        /// Who may do what.
+        /// Whether the repository may be read and written.
         availability: Availability,
         /// Why it is not online.
         reason: Option<String>,
@@ -186,7 +171,7 @@ pub enum Refusal {
     Upgraded,
 }
 
-/// What became of an [`Edit`]. An error, in contrast, means that nothing was changed.
+/// The outcome of an [`Edit`]. An error, in contrast, means that nothing was changed.
 #[derive(Debug)]
 #[must_use = "an edit may have been refused, or its outcome may be unknown"]
 pub enum EditOutcome {

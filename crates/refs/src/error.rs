@@ -5,45 +5,10 @@ use std::time::SystemTime;
 use icefield_format::{Availability, FeatureFlag, FormatError, RepoEditError, SnapshotId, layout};
 use icefield_storage::{BoxError, Key, StorageError};
 
-use crate::{BranchName, NameError, Remainder, Stray, TagName};
+use crate::{BranchName, FetchError, NameError, Remainder, Stray, TagName};
 
 /// Strays that an error names.
 const NAMED: usize = 3;
-
-/// Why an object of the format could not be had.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FetchError {
-    /// Something refers to an object that is not there.
-    #[error("{what} {id} is missing: {key} does not exist")]
-    Missing {
-        /// The kind of object.
-        what: &'static str,
-        /// Its id, as text.
-        id: String,
-        /// Where it should be.
-        key: Key,
-    },
-    /// The repository does not list a snapshot: it never did, or a collection has taken it out.
-    #[error("snapshot {id} is not in this repository: `repo` does not list it")]
-    NotListed {
-        /// The snapshot.
-        id: SnapshotId,
-    },
-    /// The store failed.
-    #[error("cannot read {what} {id}")]
-    Storage {
-        /// The kind of object.
-        what: &'static str,
-        /// Its id, as text.
-        id: String,
-        /// What the store said.
-        source: StorageError,
-    },
-    /// The object is not what the format says.
-    #[error(transparent)]
-    Format(#[from] FormatError),
-}
 
 /// Why refs could not be read or edited. An edit that was refused, or whose outcome is unknown, is not an
 /// error but an [`EditOutcome`](crate::EditOutcome).
@@ -73,7 +38,7 @@ pub enum RefsError {
     InvalidRefFile {
         /// The file.
         key: Key,
-        /// What is wrong with it.
+        /// The problem.
         source: FormatError,
     },
     /// Two objects claim to be one ref: a repository was copied over another one, or halfway renamed.
@@ -86,10 +51,10 @@ pub enum RefsError {
         /// The key in the other spelling.
         other: Key,
     },
-    /// What is not understood may be a ref, and keep anything: nothing is deleted or rewritten.
+    /// An object that is not understood may be a ref, and keep anything: nothing is deleted or rewritten.
     #[error(
         "{}: what they keep is not known, and nothing was changed; `icefield fsck` names all of them, `fsck --repair` mends what it can, and what is foreign must be moved out of refs/",
-        told(.strays)
+        named_strays(.strays)
     )]
     NotUnderstood {
         /// All of them; refs that cannot be read are named `branch NAME` or `tag NAME`.
@@ -103,7 +68,7 @@ pub enum RefsError {
         "snapshot {base} is not in the history of {tip}: the branch was reset, or the history was rewritten"
     )]
     NotInHistory {
-        /// What was looked for.
+        /// The object that was looked for.
         base: SnapshotId,
         /// Where the history begins.
         tip: SnapshotId,
@@ -127,10 +92,10 @@ pub enum RefsError {
     /// The configuration is not valid.
     #[error("{object} is not a valid configuration")]
     Config {
-        /// What holds it: [`CONFIG_FILE`](Self::CONFIG_FILE), or in spec version 2
+        /// The object that holds it: [`CONFIG_FILE`](Self::CONFIG_FILE), or in spec version 2
         /// [`CONFIG_IN_REPO`](Self::CONFIG_IN_REPO).
         object: &'static str,
-        /// What is wrong with it.
+        /// The problem.
         source: FormatError,
     },
     /// The object that holds the whole state of a repository is gone.
@@ -146,7 +111,7 @@ pub enum RefsError {
         "`repo` is damaged: `icefield fsck --repair` restores it from overwritten/, if its backups are there"
     )]
     InvalidRepo {
-        /// What is wrong with it.
+        /// The problem.
         source: FormatError,
     },
     /// An earlier state of `repo`, in which the operations log goes on, is gone.
@@ -232,19 +197,19 @@ pub enum RefsError {
         remaining(.remains)
     )]
     NotCarriedOver {
-        /// What `repo` does not have.
+        /// The refs and settings that `repo` does not have.
         remains: Vec<Remainder>,
     },
     /// Repositories of spec version 1 have nothing of that kind.
     #[error("{edit} needs a repository of spec version 2: `icefield upgrade` makes one of this")]
     OnlySpecV2 {
-        /// What was asked for.
+        /// The edit or query that was asked for.
         edit: &'static str,
     },
     /// Repositories of spec version 2 have nothing of that kind.
     #[error("{edit}: only for repositories of spec version 1 so far")]
     OnlySpecV1 {
-        /// What was asked for.
+        /// The edit or query that was asked for.
         edit: &'static str,
     },
     /// The change does not fit the state of the repository.
@@ -314,7 +279,7 @@ fn remaining(remains: &[Remainder]) -> String {
 }
 
 /// The first of some strays, and how many more there are.
-fn told(strays: &[Stray]) -> String {
+fn named_strays(strays: &[Stray]) -> String {
     let named: Vec<String> = strays.iter().take(NAMED).map(ToString::to_string).collect();
     let more = match strays.len().saturating_sub(NAMED) {
         0 => String::new(),

@@ -7,11 +7,11 @@ use icefield_format::SnapshotId;
 
 use crate::RefsError;
 use crate::graph::{Graph, Node};
-use crate::walk::{Pace, Walk};
+use crate::walk::{HistoryWalk, Pace};
 
 /// The histories of some snapshots, as far as they were read. Histories share what they have in common.
 pub struct Histories<'a, G: Graph> {
-    walk: Walk<G>,
+    walk: HistoryWalk<G>,
     depth: usize,
     is_end: Box<dyn Fn(&SnapshotId) -> bool + Send + Sync + 'a>,
     /// How many snapshots may be taken, counted from here, this one included.
@@ -31,7 +31,7 @@ impl<'a, G: Graph> Histories<'a, G> {
     /// Begins with none.
     pub fn new(graph: G, pace: Pace) -> Self {
         Self {
-            walk: Walk::new(graph, pace),
+            walk: HistoryWalk::new(graph, pace),
             depth: usize::MAX,
             is_end: Box::new(|_| false),
             left: HashMap::new(),
@@ -102,7 +102,7 @@ impl<'a, G: Graph> Histories<'a, G> {
     /// Reads all that is left.
     ///
     /// # Errors
-    /// What the graph says of the first snapshot that cannot be read.
+    /// The error of the first snapshot that cannot be read.
     pub async fn read(&mut self) -> Result<(), G::Error> {
         while let Some((_, node)) = self.next().await {
             node?;

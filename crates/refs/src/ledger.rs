@@ -1,40 +1,22 @@
 //! The ledger: reading what of a repository changes in place.
 
+mod settings;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::stream::{BoxStream, StreamExt};
-use icefield_format::{
-    DecodeLimits, FeatureFlags, RepoStatus, RepositoryConfig, Snapshot, SnapshotId, SpecVersion,
-    Update, Writer,
-};
-use icefield_storage::{Clock, Entropy, Key, ObjectMeta, Storage, StorageError, Version};
+use icefield_format::{Snapshot, SnapshotId, SpecVersion, Update, Writer};
+use icefield_storage::{Clock, Entropy, Key, ObjectMeta, Storage, StorageError};
 
-use crate::graph::{GraphSource, LedgerGraph, SnapshotInfo, SnapshotSource};
+use crate::graph::{GraphSource, LedgerGraph, SnapshotSource};
 use crate::ref_files::{self, RefFiles};
 use crate::spec_v2::{self, RepoObject};
 use crate::walk::{Pace, ancestors};
-use crate::{BranchName, EditOutcome, FetchError, Misspelled, RefList, RefsError, TagName, Tip};
-
-/// What is known of one tag name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TagState {
-    /// The name was never given.
-    Absent,
-    /// The tag points to this snapshot.
-    Present(SnapshotId),
-    /// The tag was deleted; the name stays taken.
-    Deleted,
-}
-
-/// The stored configuration and the state of the object that holds it.
-#[derive(Clone, Debug)]
-pub struct StoredConfig {
-    /// The configuration.
-    pub config: RepositoryConfig,
-    /// The state that a later save expects.
-    pub version: Version,
-}
+use crate::{
+    BranchName, EditOutcome, FetchError, Misspelled, RefList, RefsError, SnapshotInfo, TagName,
+    TagState, Tip,
+};
 
 /// All of one repository that changes in place. Cheap to clone; holds no state but the handles it was given, and of spec version
 /// 2 what `repo` said when it was read last.
@@ -194,7 +176,7 @@ impl Ledger {
     /// Lists all refs, and everything else below `refs/`.
     ///
     /// # Errors
-    /// What the store says; a list that failed is never an empty one.
+    /// The error of the store; a list that failed is never an empty one.
     pub async fn list(&self) -> Result<RefList, RefsError> {
         match &self.layout {
             Layout::V1(files) => {
@@ -329,46 +311,6 @@ impl Ledger {
         }
     }
 
-    /// Returns whether the repository may be changed; one of spec version 1 has no status.
-    ///
-    /// # Errors
-    /// [`RefsError::OnlySpecV2`], and as [`Ledger::branch`].
-    pub async fn status(&self) -> Result<RepoStatus, RefsError> {
-        let state = self.object("a status")?.read().await?;
-        Ok(state.info.status().clone())
-    }
-
-    /// Returns which features the repository allows.
-    ///
-    /// # Errors
-    /// As [`Ledger::status`].
-    pub async fn flags(&self) -> Result<FeatureFlags, RefsError> {
-        let state = self.object("feature flags")?.read().await?;
-        Ok(state.info.flags().clone())
-    }
-
-    /// Returns the metadata of the repository.
-    ///
-    /// # Errors
-    /// As [`Ledger::status`]; [`RefsError::InvalidRepo`].
-    pub async fn metadata(&self) -> Result<BTreeMap<String, serde_json::Value>, RefsError> {
-        let state = self.object("metadata of the repository")?.read().await?;
-        let metadata = state.info.metadata(DecodeLimits::default().max_metadata);
-        metadata.map_err(|source| RefsError::InvalidRepo { source })
-    }
-
-    /// Returns whether a later version of the format has put something into the reserved field `extra` of `repo`. Spec version 1
-    /// has no such field.
-    ///
-    /// # Errors
-    /// As [`Ledger::list`].
-    pub async fn has_extra(&self) -> Result<bool, RefsError> {
-        match &self.layout {
-            Layout::V1(_) => Ok(false),
-            Layout::V2(object) => Ok(object.read().await?.info.extra().is_some()),
-        }
-    }
-
     /// Returns the snapshots that the repository lists, whether a ref reaches them or not, each with its
     /// [pruned logs](SnapshotInfo::pruned_logs). Spec version 1 lists none.
     ///
@@ -442,21 +384,5 @@ impl Ledger {
                 Err(RefsError::BranchNotFound(name.clone()))
             }
         }
-    }
-
-    /// Reads the stored configuration, `None` if none is stored.
-    ///
-    /// # Errors
-    /// [`RefsError::Config`] and what the store says.
-    pub async fn config(&self) -> Result<Option<StoredConfig>, RefsError> {
-        let files = match &self.layout {
-            Layout::V1(files) => files,
-            Layout::V2(object) => return object.read().await?.config(),
-        };
-        let Some((bytes, version)) = files.read_config().await? else {
-            return Ok(None);
-        };
-        let config = RepositoryConfig::decode(&bytes).map_err(RefsError::config_file)?;
-        Ok(Some(StoredConfig { config, version }))
     }
 }

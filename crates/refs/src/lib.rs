@@ -5,7 +5,7 @@
 //! name is never given again. Each change is an [`Edit`], a value that says what must hold for it to land; [`Ledger::apply`]
 //! answers *done*, *refused* or *unknown*.
 //!
-//! A [`Graph`] tells what came before a snapshot, and [`Walk`] goes over it: [`ancestors`], the [`way`] back to a base, whether
+//! A [`Graph`] tells what came before a snapshot, and [`HistoryWalk`] goes over it: [`ancestors`], the [`way`] back to a base, whether
 //! one snapshot [`reaches`] another, the [`meeting_point`] of two histories, the [`Histories`] of many. The ledger has two
 //! graphs: [`Ledger::graph`] is that of a handle, which remembers, and a [`LedgerView`] is what is stored at one moment.
 //!
@@ -16,6 +16,7 @@ mod apply;
 mod create;
 mod edit;
 mod error;
+mod fetch_error;
 mod graph;
 mod histories;
 mod ledger;
@@ -23,36 +24,41 @@ mod list;
 mod name;
 mod received;
 mod ref_files;
+mod remainder;
 mod reparent;
+mod snapshot_info;
 mod spec_v2;
 mod spelling;
+mod stored_state;
+mod stray;
 mod upgrade;
 mod view;
 mod walk;
 
 pub use apply::Landed;
 pub use create::{Creation, Existing, LedgerParts, NewRepository};
-pub use edit::{Edit, EditOutcome, Refusal, Tip};
-pub use error::{FetchError, RefsError};
-pub use graph::{
-    Graph, LedgerGraph, Node, Parents, SnapshotInfo, SnapshotSource, micros_of_time, time_of_micros,
-};
+pub use edit::{Edit, EditOutcome, Refusal};
+pub use error::RefsError;
+pub use fetch_error::FetchError;
+pub use graph::{Graph, LedgerGraph, Node, Parents, SnapshotSource};
 pub use histories::Histories;
-pub use ledger::{Ledger, StoredConfig, TagState};
-pub use list::{RefList, Stray, StrayProblem, UnderstoodRefs};
+pub use ledger::Ledger;
+pub use list::{RefList, UnderstoodRefs};
 pub use name::{BranchName, NameError, TagName};
 pub use received::{Received, ReceivedBranch, RepoSettings};
+pub use remainder::{Remainder, Remainders};
 pub use reparent::differ_in_parent;
+pub use snapshot_info::{SnapshotInfo, micros_of_time, time_of_micros};
 pub use spec_v2::{
     FollowedLog, NewestBackup, PageProblem, PutBackMark, RepoBackup, RepoBackups, RepoContent,
     StoredRepo,
 };
 pub use spelling::Misspelled;
-pub use upgrade::{
-    Keep, Remainder, Remainders, Upgrade, UpgradeOptions, UpgradeReport, UpgradeStep,
-};
-pub use view::{LedgerView, StoredGraph, Told};
-pub use walk::{Pace, Walk, ancestors, meeting_point, reaches, way};
+pub use stored_state::{StoredConfig, TagState, Tip};
+pub use stray::{Stray, StrayProblem};
+pub use upgrade::{Keep, Upgrade, UpgradeOptions, UpgradeReport, UpgradeStep};
+pub use view::{LedgerView, SnapshotSummary, StoredGraph};
+pub use walk::{HistoryWalk, Pace, ancestors, meeting_point, reaches, way};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

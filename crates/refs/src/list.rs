@@ -1,7 +1,6 @@
 //! Everything below `refs/`: branches, tags, and what is neither.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use futures::StreamExt;
 use icefield_format::SnapshotId;
@@ -9,7 +8,7 @@ use icefield_format::layout::{self, KeyForm, RefKey};
 use icefield_storage::{Key, ListOptions, Prefix, StorageError};
 
 use crate::ref_files::{RefFiles, branch_key, tag_key, tombstone_key};
-use crate::{BranchName, Misspelled, NameError, RefsError, TagName};
+use crate::{BranchName, Misspelled, NameError, RefsError, Stray, StrayProblem, TagName};
 
 /// Refs that are read at a time.
 pub(crate) const READS: usize = 16;
@@ -28,46 +27,13 @@ pub struct RefList {
     pub deleted_tags: BTreeSet<TagName>,
     /// Those among them whose own file is missing, so that the reference implementation may give the name again.
     pub bare_tombstones: BTreeSet<TagName>,
-    /// What is below `refs/` and is no ref, in byte order.
+    /// Objects below `refs/` that are no refs, in byte order.
     pub strays: Vec<Stray>,
     /// Files that operating systems drop anywhere, in byte order; they say nothing of refs.
     pub system_files: Vec<Key>,
     /// Objects of refs that are not in the store's own spelling, as a copy by another tool leaves them. They are read all
     /// the same.
     pub misspelled: Vec<Misspelled>,
-}
-
-/// Something below `refs/` that is not understood.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stray {
-    /// Its name as the store has it, relative to the root of the repository.
-    pub name: String,
-    /// Why it is not understood.
-    pub problem: StrayProblem,
-}
-
-/// Why something below `refs/` is not understood.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StrayProblem {
-    /// The key is that of no ref.
-    #[error("it is not the key of a branch or tag")]
-    NotARef,
-    /// The key has the form of a ref's, with a name that refs cannot have.
-    #[error(transparent)]
-    Name(NameError),
-    /// The name is no key, or the thing no object.
-    #[error("{0}")]
-    Unreadable(String),
-    /// It is a ref, and what it points to cannot be read.
-    #[error("{0}")]
-    Damaged(String),
-}
-
-impl fmt::Display for Stray {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.name, self.problem)
-    }
 }
 
 /// The refs of a repository in which everything below `refs/` is understood.
@@ -121,19 +87,6 @@ impl RefList {
         match strays.is_empty() {
             true => Ok(understood),
             false => Err(RefsError::NotUnderstood { strays }),
-        }
-    }
-}
-
-impl Stray {
-    pub(crate) fn damaged(name: String, error: &RefsError) -> Self {
-        let mut said = error.to_string();
-        if let Some(cause) = std::error::Error::source(error) {
-            said = format!("{said}: {cause}");
-        }
-        Self {
-            name,
-            problem: StrayProblem::Damaged(said),
         }
     }
 }

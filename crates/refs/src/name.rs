@@ -29,7 +29,7 @@ pub enum NameError {
         kind: &'static str,
         /// The refused text.
         name: String,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
     /// The name cannot be stored under a key.

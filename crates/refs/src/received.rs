@@ -1,21 +1,20 @@
-//! What a copy brings to a repository: refs with the snapshots that they need, and what a repository says of itself.
+//! The content of a copy for a repository: refs with the snapshots that they need, and the settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use icefield_format::{DecodeLimits, FeatureFlags, RepositoryConfig, SnapshotId};
 use serde_json::Value;
 
-use crate::ledger::Layout;
-use crate::{BranchName, Ledger, RefsError, SnapshotInfo, TagName};
+use crate::{BranchName, RefsError, SnapshotInfo, TagName};
 
-/// What a repository says of itself that is neither a ref nor a snapshot. Its status is not part of it: that belongs to a place.
+/// The settings of a repository that a copy takes along. The status is not part of it: that belongs to a place.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RepoSettings {
     /// The configuration; none for the defaults.
     pub config: Option<RepositoryConfig>,
     /// The metadata of the repository. Spec version 2.
     pub metadata: BTreeMap<String, Value>,
-    /// What the repository allows. Spec version 2.
+    /// The feature flags. Spec version 2.
     pub flags: FeatureFlags,
 }
 
@@ -43,29 +42,12 @@ pub struct Received {
     pub tags: Vec<(TagName, SnapshotId)>,
     /// Names that are taken for ever, and what the tags pointed to, where that is known.
     pub deleted_tags: Vec<(TagName, Option<SnapshotId>)>,
-    /// What the repository says of itself when the edit lands, and afterwards; none to leave it as it is.
+    /// The settings that the repository must have when the edit lands, and those that it has afterwards; none to leave them as they are.
     pub settings: Option<Box<(RepoSettings, RepoSettings)>>,
 }
 
-impl Ledger {
-    /// Returns what the repository says of itself.
-    ///
-    /// # Errors
-    /// [`RefsError::Config`], [`RefsError::InvalidRepo`], and what the store says.
-    pub async fn settings(&self) -> Result<RepoSettings, RefsError> {
-        let Layout::V2(object) = &self.layout else {
-            let stored = self.config().await?;
-            return Ok(RepoSettings {
-                config: stored.map(|stored| stored.config),
-                ..RepoSettings::default()
-            });
-        };
-        RepoSettings::of(&object.read().await?.info)
-    }
-}
-
 impl RepoSettings {
-    /// Returns what a decoded `repo` says.
+    /// Returns the settings in a decoded `repo`.
     ///
     /// # Errors
     /// [`RefsError::Config`], [`RefsError::InvalidRepo`].

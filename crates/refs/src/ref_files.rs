@@ -17,7 +17,7 @@ pub(crate) const MAX_REF_LEN: u64 = 64 << 10;
 /// Most bytes of `config.yaml` that are read, as many as decoding takes.
 const MAX_CONFIG_LEN: u64 = 4 << 20;
 
-/// What an upgrade to spec version 2 puts in the place of a ref file or of `config.yaml` before it deletes that: no writer's
+/// The bytes that an upgrade to spec version 2 puts in the place of a ref file or of `config.yaml` before it deletes that: no writer's
 /// condition holds then, and no reader takes it for a ref.
 pub(crate) const SEAL: &[u8] = b"upgraded to spec version 2\n";
 

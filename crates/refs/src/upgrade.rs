@@ -10,8 +10,10 @@
 //! Each step can be taken again, by several programs at once: one that was stopped is gone on with by calling again. Files that
 //! a version-1 program creates after the last step are [remainders](Remainder), which the same call carries over.
 
+mod carried_over;
 mod first;
 mod remains;
+mod report;
 mod scan;
 
 use std::collections::HashMap;
@@ -19,88 +21,28 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use icefield_format::{RepoInfo, SnapshotId, SpecVersion};
+use icefield_format::{SnapshotId, SpecVersion};
 use icefield_storage::{
-    BoxError, DeleteOutcome, Deletion, PutMode, PutOutcome, Storage, StorageError, StorageExt,
+    BoxError, DeleteOutcome, Deletion, PutMode, PutOutcome, Storage, StorageExt,
 };
 
 use crate::create::Creation;
-use crate::ledger::Layout;
 use crate::ref_files::{RefFiles, SEAL, ref_options};
 use crate::spec_v2::{RepoObject, RepoState, is_upgrading};
 use crate::walk::Pace;
 use crate::{
-    BranchName, Edit, EditOutcome, Histories, Ledger, LedgerParts, RefsError, SnapshotInfo,
-    micros_of_time,
+    BranchName, Edit, EditOutcome, Histories, Ledger, LedgerParts, RefsError, Remainder,
+    Remainders, SnapshotInfo, micros_of_time,
 };
 
-pub(crate) use remains::{Logged, remains};
-pub use remains::{Remainder, Remainders};
+pub use report::{UpgradeOptions, UpgradeReport, UpgradeStep};
 
+use carried_over::remaining;
 use first::Snapshots;
 use scan::{FileState, Scan, ScannedFile};
 
 /// Rounds after which an upgrade gives up that meets new files in each.
 const ROUNDS: usize = 100;
-
-/// How far an upgrade is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum UpgradeStep {
-    /// A snapshot was read.
-    SnapshotRead,
-    /// A file of version 1 was removed.
-    FileRemoved,
-}
-
-/// How to upgrade.
-#[derive(Clone, Copy)]
-pub struct UpgradeOptions<'a> {
-    /// Leaves the files of version 1 where they are, as the reference implementation can. Version-1 programs then go on to
-    /// write there, which is an error once the repository is opened.
-    pub keep_files: bool,
-    /// Is told of each step.
-    pub on_step: &'a (dyn Fn(UpgradeStep) + Send + Sync),
-}
-
-impl Default for UpgradeOptions<'_> {
-    fn default() -> Self {
-        Self {
-            keep_files: false,
-            on_step: &|_| {},
-        }
-    }
-}
-
-impl fmt::Debug for UpgradeOptions<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UpgradeOptions")
-            .field("keep_files", &self.keep_files)
-            .finish_non_exhaustive()
-    }
-}
-
-/// What an upgrade did, or would do.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct UpgradeReport {
-    /// `repo` was there: the upgrade went on with one that was stopped, or tidied up after version-1 programs.
-    pub resumed: bool,
-    /// Snapshots that `repo` lists.
-    pub snapshots: u64,
-    /// Branches.
-    pub branches: u64,
-    /// Tags that are not deleted.
-    pub tags: u64,
-    /// Names of deleted tags.
-    pub deleted_tags: u64,
-    /// The repository has a configuration.
-    pub has_config: bool,
-    /// What version-1 programs wrote after `repo` was made, in words.
-    pub carried_over: Vec<String>,
-    /// Files of version 1 that were removed.
-    pub files: u64,
-}
 
 /// Goes on holding collections back.
 pub type Keep = dyn Fn() -> BoxFuture<'static, Result<(), RefsError>> + Send + Sync;
@@ -474,90 +416,4 @@ async fn remove(storage: &dyn Storage, file: &ScannedFile) -> Result<DeleteOutco
         version: (storage.capabilities().conditional_delete).then_some(version),
     };
     Ok(storage.delete_one(deletion).await?)
-}
-
-async fn remaining(
-    repo: &RepoObject,
-    state: &Arc<RepoState>,
-    scan: &Scan,
-) -> Result<Vec<Remainder>, RefsError> {
-    let found = remains(&state.info, scan, &Logged::default());
-    if found.is_empty() || is_upgrading(state.info.status()) {
-        return Ok(found);
-    }
-    let logged = Logged::of(repo, Arc::clone(state)).await;
-    Ok(remains(&state.info, scan, &logged))
-}
-
-impl UpgradeReport {
-    fn of(info: &RepoInfo) -> Self {
-        Self {
-            snapshots: info.snapshots().len() as u64,
-            branches: info.branches().count() as u64,
-            tags: info.tags().count() as u64,
-            deleted_tags: info.deleted_tags().count() as u64,
-            has_config: info.config_bytes().is_some(),
-            ..Self::default()
-        }
-    }
-}
-
-impl Ledger {
-    /// Refuses to go by refs that are not all there are: those of version 1 where the repository was upgraded since it was
-    /// opened, and those of version 2 beside which a version-1 program has written others.
-    ///
-    /// # Errors
-    /// [`RefsError::Upgraded`], [`RefsError::NotCarriedOver`], and what the store says.
-    pub(crate) async fn require_all_here(&self) -> Result<(), RefsError> {
-        let object = match &self.layout {
-            Layout::V1(_) => {
-                return match self.was_upgraded().await? {
-                    true => Err(RefsError::Upgraded),
-                    false => Ok(()),
-                };
-            }
-            Layout::V2(object) => object,
-        };
-        let state = object.read().await?;
-        if is_upgrading(state.info.status()) {
-            return Ok(());
-        }
-        match carried_over(object, &state).await {
-            // A reader who may not list is not kept out. Whatever deletes looks strictly.
-            Err(RefsError::Storage(error @ StorageError::PermissionDenied { .. })) => {
-                tracing::debug!(%error, "files of spec version 1 beside `repo` are not read");
-                Ok(())
-            }
-            result => result,
-        }
-    }
-
-    /// As any look for refs that are not all there are, before something is deleted that refs might need: by a fresh list of
-    /// `refs/`, and what cannot be read is an error. Of a repository of version 1, only that it was not upgraded since it was
-    /// opened.
-    ///
-    /// # Errors
-    /// [`RefsError::Upgraded`], [`RefsError::NotCarriedOver`], [`RefsError::UpgradeNotEnded`], [`RefsError::NotUnderstood`], and
-    /// what the store says.
-    pub async fn require_carried_over(&self) -> Result<(), RefsError> {
-        let Layout::V2(object) = &self.layout else {
-            return self.require_all_here().await;
-        };
-        let state = object.read().await?;
-        if is_upgrading(state.info.status()) {
-            return Err(RefsError::UpgradeNotEnded);
-        }
-        carried_over(object, &state).await
-    }
-}
-
-/// Refuses files of version 1 that say what a state of `repo` does not.
-async fn carried_over(object: &RepoObject, state: &Arc<RepoState>) -> Result<(), RefsError> {
-    let files = RefFiles::new(Arc::clone(object.storage()));
-    let scan = files.scan().await?;
-    let remains = remaining(object, state, &scan).await?;
-    match remains.is_empty() {
-        true => Ok(()),
-        false => Err(RefsError::NotCarriedOver { remains }),
-    }
 }

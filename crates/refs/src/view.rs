@@ -1,4 +1,4 @@
-//! What is stored at one moment, whatever is in memory.
+//! The refs and histories as they are stored at one moment, whatever is in memory.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,15 +11,15 @@ use crate::graph::{Graph, Node, newest_first, stored_snapshots};
 use crate::ledger::Layout;
 use crate::reparent::stored;
 use crate::spec_v2::{RepoObject, RepoState};
-use crate::walk::{Pace, Walk};
+use crate::walk::{HistoryWalk, Pace};
 use crate::{FetchError, Ledger, RefList, RefsError, SnapshotInfo};
 
 /// Letters of a message that are kept.
 const MESSAGE: usize = 80;
 
-/// What a [`StoredGraph`] keeps of a snapshot.
+/// The part of a snapshot that a [`StoredGraph`] keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct SnapshotSummary {
     /// The snapshot before; none for the first.
     pub parent: Option<SnapshotId>,
     /// When the commit was made, by the committer's clock.
@@ -28,7 +28,7 @@ pub struct Told {
     pub message: String,
 }
 
-impl Node for Told {
+impl Node for SnapshotSummary {
     fn parent(&self) -> Option<SnapshotId> {
         self.parent
     }
@@ -55,9 +55,9 @@ enum Source {
 #[derive(Debug)]
 struct SnapshotFiles {
     storage: Arc<dyn Storage>,
-    known: Mutex<HashMap<SnapshotId, (Told, Version)>>,
-    /// What was known at an earlier moment, and not looked at since.
-    earlier: futures::lock::Mutex<HashMap<SnapshotId, (Told, Version)>>,
+    known: Mutex<HashMap<SnapshotId, (SnapshotSummary, Version)>>,
+    /// The snapshots that were known at an earlier moment, and not read since.
+    earlier: futures::lock::Mutex<HashMap<SnapshotId, (SnapshotSummary, Version)>>,
     /// The snapshots that were listed last, newest first.
     listed: Mutex<Option<Vec<SnapshotId>>>,
 }
@@ -66,7 +66,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Told {
+impl SnapshotSummary {
     fn of(info: &SnapshotInfo) -> Self {
         Self {
             parent: info.parent_id,
@@ -87,10 +87,10 @@ impl StoredGraph {
 }
 
 impl Graph for StoredGraph {
-    type Node = Told;
+    type Node = SnapshotSummary;
     type Error = RefsError;
 
-    async fn read(&self, id: SnapshotId) -> Result<Told, RefsError> {
+    async fn read(&self, id: SnapshotId) -> Result<SnapshotSummary, RefsError> {
         let (object, state) = match &self.0 {
             Source::Files(files) => return files.read(id).await,
             Source::Object { object, state } => (object, state),
@@ -102,17 +102,17 @@ impl Graph for StoredGraph {
         };
         let found = now.snapshot(id);
         match found.map_err(|source| RefsError::InvalidRepo { source })? {
-            Some(info) => Ok(Told::of(&info)),
+            Some(info) => Ok(SnapshotSummary::of(&info)),
             None => Err(FetchError::NotListed { id }.into()),
         }
     }
 
-    fn held(&self, id: SnapshotId) -> Option<Told> {
+    fn held(&self, id: SnapshotId) -> Option<SnapshotSummary> {
         match &self.0 {
             Source::Files(files) => files.held(id),
             Source::Object { state, .. } => {
                 let now = state.try_lock()?.clone()?;
-                Some(Told::of(&now.snapshot(id).ok()??))
+                Some(SnapshotSummary::of(&now.snapshot(id).ok()??))
             }
         }
     }
@@ -154,7 +154,7 @@ impl SnapshotFiles {
             }
             stored => stored?,
         };
-        let is_same = |(id, (_, version)): &(SnapshotId, (Told, Version))| {
+        let is_same = |(id, (_, version)): &(SnapshotId, (SnapshotSummary, Version))| {
             stored.get(id).is_some_and(|it| it.version == *version)
         };
         locked(&self.known).extend(earlier.drain().filter(is_same));
@@ -162,18 +162,18 @@ impl SnapshotFiles {
         Ok(())
     }
 
-    async fn read(&self, id: SnapshotId) -> Result<Told, RefsError> {
+    async fn read(&self, id: SnapshotId) -> Result<SnapshotSummary, RefsError> {
         self.confirm().await?;
         if let Some(told) = self.held(id) {
             return Ok(told);
         }
         let stored = stored(&*self.storage, id).await?;
-        let told = Told::of(&stored.info);
+        let told = SnapshotSummary::of(&stored.info);
         locked(&self.known).insert(id, (told.clone(), stored.version));
         Ok(told)
     }
 
-    fn held(&self, id: SnapshotId) -> Option<Told> {
+    fn held(&self, id: SnapshotId) -> Option<SnapshotSummary> {
         locked(&self.known).get(&id).map(|(told, _)| told.clone())
     }
 
@@ -241,7 +241,7 @@ impl LedgerView {
     /// Brings the view up to date. Of the graph, what has not changed since need not be read again.
     ///
     /// # Errors
-    /// What the store says; the view is as before.
+    /// The error of the store; the view is as before.
     pub async fn refresh(&mut self) -> Result<(), RefsError> {
         let (refs, graph) = self.ledger.refs_and_graph().await?;
         self.refs = refs;
@@ -267,7 +267,7 @@ impl LedgerView {
     /// # Errors
     /// [`RefsError::Fetch`].
     pub async fn reaches_all(&self, mut wanted: BTreeSet<SnapshotId>) -> Result<bool, RefsError> {
-        let mut walk = Walk::new(&self.graph, Pace::long());
+        let mut walk = HistoryWalk::new(&self.graph, Pace::long());
         for tip in self.refs.tips() {
             walk.go(tip);
         }

@@ -50,26 +50,26 @@ impl Pace {
 /// A walk over a graph. It visits each snapshot that it is sent to once; its caller decides whether it goes on to the
 /// parent of what it finds.
 #[derive(Debug)]
-pub struct Walk<G: Graph> {
+pub struct HistoryWalk<G: Graph> {
     graph: G,
     pace: Pace,
     sent: HashSet<SnapshotId>,
     /// Where it was sent and has not looked in memory yet.
     next: VecDeque<SnapshotId>,
-    /// What is not in memory.
+    /// Snapshots that are not in memory.
     needed: VecDeque<SnapshotId>,
     #[expect(
         clippy::type_complexity,
         reason = "behind an alias, the derived `Debug` does not see the types of the graph"
     )]
     found: VecDeque<(SnapshotId, Result<G::Node, G::Error>)>,
-    /// What was read on a guess.
+    /// Snapshots that were read on a guess.
     ahead: HashMap<SnapshotId, G::Node>,
     guesses: Option<VecDeque<SnapshotId>>,
     rounds: usize,
 }
 
-impl<G: Graph> Walk<G> {
+impl<G: Graph> HistoryWalk<G> {
     /// Begins a walk that is sent nowhere yet.
     pub fn new(graph: G, pace: Pace) -> Self {
         Self {
@@ -161,7 +161,7 @@ pub fn ancestors<G: Graph>(
     start: SnapshotId,
     pace: Pace,
 ) -> impl Stream<Item = Result<G::Node, G::Error>> + Send {
-    let mut walk = Walk::new(graph, pace);
+    let mut walk = HistoryWalk::new(graph, pace);
     walk.go(start);
     stream::unfold(Some((walk, None)), |state| async move {
         let (mut walk, cycle) = state?;
@@ -205,7 +205,7 @@ pub fn way<G: Graph>(
 /// Returns whether `ancestor` is in the history of `of`, to which that itself belongs.
 ///
 /// # Errors
-/// What the graph says.
+/// Errors of the graph.
 pub async fn reaches<G: Graph>(
     graph: G,
     of: SnapshotId,
@@ -228,14 +228,14 @@ pub async fn reaches<G: Graph>(
 /// None if they have nothing in common.
 ///
 /// # Errors
-/// What the graph says.
+/// Errors of the graph.
 pub async fn meeting_point<G: Graph<Node = SnapshotInfo, Error = RefsError>>(
     graph: G,
     ours: SnapshotId,
     theirs: SnapshotId,
     joined: impl Fn(&SnapshotInfo) -> Vec<SnapshotId>,
 ) -> Result<Option<SnapshotId>, RefsError> {
-    let mut walk = Walk::new(graph, Pace::together(2));
+    let mut walk = HistoryWalk::new(graph, Pace::together(2));
     // From which of the two each was reached.
     let mut reached: HashMap<SnapshotId, [bool; 2]> = HashMap::new();
     for (side, id) in [ours, theirs].into_iter().enumerate() {

@@ -4,7 +4,8 @@
 mod calendar;
 mod edges;
 mod iso;
-mod says;
+mod names;
+mod statement;
 
 use icefield_core::{NodeKind, NodePath, Session};
 
@@ -12,27 +13,8 @@ use crate::dimension::Dimension;
 use crate::labels::{self, Axis};
 use crate::{Options, RollingError};
 use edges::{Ruler, Scale};
-use says::{Found, Saying};
-
-/// Attributes of groups, and arrays without dimensions, that say where a window begins.
-const START: [&str; 2] = ["time_coverage_start", "window_start"];
-/// Those that say where it ends.
-const END: [&str; 2] = ["time_coverage_end", "window_end"];
-/// The one that says how long it is, of groups only.
-const DURATION: &str = "time_coverage_duration";
-
-/// The property of a window that an attribute or array describes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    Start,
-    End,
-    Duration,
-}
-
-/// Whether a name is of a time, whatever the window is of.
-fn is_of_time(name: &str) -> bool {
-    name.starts_with("time_")
-}
+use names::is_of_time;
+use statement::{FoundValue, Statement};
 
 /// Has what says where the window of a dimension begins and ends follow its labels: attributes of the group and of those
 /// below it that hold arrays of the dimension, and arrays without dimensions in them, named `time_coverage_start`,
@@ -51,24 +33,24 @@ pub async fn cover(
     dimension: &str,
     options: Options,
 ) -> Result<(), RollingError> {
-    let mut sayings = sayings(session, group)?;
-    if sayings.is_empty() {
+    let mut statements = statements(session, group)?;
+    if statements.is_empty() {
         return Ok(());
     }
     let now = Dimension::of(session, group, dimension)?;
     // A dimension that came with this very change has no window to come from.
     let then = Dimension::of(before, group, dimension).ok();
     let members = || now.members.iter().map(|member| &member.path);
-    sayings.retain(|saying| members().any(|path| saying.group.is_ancestor_of(path)));
+    statements.retain(|statement| members().any(|path| statement.group.is_ancestor_of(path)));
     let (axes, old_axes) = (
         labels::axes(&now),
         then.as_ref().map(labels::axes).unwrap_or_default(),
     );
-    for saying in &sayings {
-        let Some(axis) = nearest(&axes, saying) else {
-            if is_of_time(saying.name) && axes.is_empty() {
+    for statement in &statements {
+        let Some(axis) = nearest(&axes, statement) else {
+            if is_of_time(statement.name) && axes.is_empty() {
                 let reason = "the dimension has no labels that say its time".to_owned();
-                refuse(session, saying, options, reason).await?;
+                refuse(session, statement, options, reason).await?;
             }
             continue;
         };
@@ -76,8 +58,8 @@ pub async fn cover(
             .iter()
             .find(|old| old.member.path == axis.member.path);
         let old_axis = then.as_ref().zip(old_axis);
-        if let Err(reason) = follow(before, session, saying, (&now, axis), old_axis).await? {
-            refuse(session, saying, options, reason).await?;
+        if let Err(reason) = follow(before, session, statement, (&now, axis), old_axis).await? {
+            refuse(session, statement, options, reason).await?;
         }
     }
     Ok(())
@@ -85,26 +67,26 @@ pub async fn cover(
 
 /// Whether anything is said of a window at and below a group.
 pub(crate) fn is_anything_said(session: &Session, group: &NodePath) -> Result<bool, RollingError> {
-    sayings(session, group).map(|sayings| !sayings.is_empty())
+    statements(session, group).map(|statements| !statements.is_empty())
 }
 
-fn sayings(session: &Session, group: &NodePath) -> Result<Vec<Saying>, RollingError> {
-    let mut sayings = Vec::new();
+fn statements(session: &Session, group: &NodePath) -> Result<Vec<Statement>, RollingError> {
+    let mut statements = Vec::new();
     for node in session.nodes(group)? {
         match node.kind {
-            NodeKind::Group => sayings.extend(Saying::of_group(session, &node.path)?),
-            NodeKind::Array => sayings.extend(Saying::of_scalar(session, &node.path)?),
+            NodeKind::Group => statements.extend(Statement::of_group(session, &node.path)?),
+            NodeKind::Array => statements.extend(Statement::of_scalar(session, &node.path)?),
         }
     }
-    Ok(sayings)
+    Ok(statements)
 }
 
 /// The labels that something is said of: those of its group, of a group above, or any.
-fn nearest<'a, 'b>(axes: &'a [Axis<'b>], saying: &Saying) -> Option<&'a Axis<'b>> {
-    let of_time = |axis: &&Axis<'_>| !is_of_time(saying.name) || axis.is_since();
+fn nearest<'a, 'b>(axes: &'a [Axis<'b>], statement: &Statement) -> Option<&'a Axis<'b>> {
+    let of_time = |axis: &&Axis<'_>| !is_of_time(statement.name) || axis.is_since();
     let depth = |axis: &&Axis<'_>| {
         let parent = axis.member.path.parent()?;
-        let is_above = parent == saying.group || parent.is_ancestor_of(&saying.group);
+        let is_above = parent == statement.group || parent.is_ancestor_of(&statement.group);
         is_above.then(|| parent.segments().count() + 1)
     };
     let mut best: Option<&Axis<'_>> = None;
@@ -120,12 +102,12 @@ fn nearest<'a, 'b>(axes: &'a [Axis<'b>], saying: &Saying) -> Option<&'a Axis<'b>
 async fn follow(
     before: &Session,
     session: &Session,
-    saying: &Saying,
+    statement: &Statement,
     (now, axis): (&Dimension, &Axis<'_>),
     old: Option<(&Dimension, &Axis<'_>)>,
 ) -> Result<Result<(), String>, RollingError> {
-    let found = saying.read(session).await?;
-    let scale = match Scale::of(axis, saying, &found) {
+    let found = statement.read(session).await?;
+    let scale = match Scale::of(axis, statement, &found) {
         Ok(scale) => scale,
         Err(reason) => return Ok(Err(reason)),
     };
@@ -138,27 +120,27 @@ async fn follow(
     let mut known = vec![(found.clone(), after)];
     if let Some((then, axis)) = old
         && let Some(ruler) = Ruler::read(before, then, axis, scale).await?
-        && let Some(old) = saying.read_before(before).await?
+        && let Some(old) = statement.read_before(before).await?
     {
-        if old == found && ruler.side(saying.part) == after.side(saying.part) {
+        if old == found && ruler.side(statement.part) == after.side(statement.part) {
             return Ok(Ok(()));
         }
         known.insert(0, (old, ruler));
     }
     for (said, ruler) in known {
-        let Some(next) = scale.next(&said, saying.part, ruler, after) else {
+        let Some(next) = scale.next(&said, statement.part, ruler, after) else {
             continue;
         };
         if next == found {
             return Ok(Ok(()));
         }
-        return Ok(match saying.write(session, next).await? {
+        return Ok(match statement.write(session, next).await? {
             true => Ok(()),
             false => Err("its type cannot hold the new value".to_owned()),
         });
     }
     Ok(Err(match (scale, &found) {
-        (Scale::Time(_), Found::Text(text)) if iso::parse(text).is_none() => {
+        (Scale::Time(_), FoundValue::Text(text)) if iso::parse(text).is_none() => {
             "it is no date of ISO 8601, nor a duration of fixed length".to_owned()
         }
         _ => format!("it does not follow from the labels in {}", axis.member.path),
@@ -167,22 +149,22 @@ async fn follow(
 
 async fn refuse(
     session: &Session,
-    saying: &Saying,
+    statement: &Statement,
     options: Options,
     reason: String,
 ) -> Result<(), RollingError> {
-    if options.drop_coverage && saying.remove(session).await? {
+    if options.drop_coverage && statement.remove(session).await? {
         return Ok(());
     }
-    let value = match saying.read(session).await? {
-        Found::Text(text) => format!("{text:?}"),
-        Found::Whole(number) => number.to_string(),
-        Found::Float(number) => number.to_string(),
-        Found::Other(value) => value,
+    let value = match statement.read(session).await? {
+        FoundValue::Text(text) => format!("{text:?}"),
+        FoundValue::Whole(number) => number.to_string(),
+        FoundValue::Float(number) => number.to_string(),
+        FoundValue::Other(value) => value,
     };
     Err(RollingError::Coverage {
-        path: saying.path.clone(),
-        name: saying.name,
+        path: statement.path.clone(),
+        name: statement.name,
         value,
         reason,
     })

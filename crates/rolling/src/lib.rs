@@ -45,6 +45,7 @@ mod references;
 mod rolling;
 mod slots;
 mod stage;
+mod unwritten;
 
 pub use change::{Change, Duration, Keep};
 pub use coverage::cover;
@@ -52,8 +53,9 @@ pub use dimension::{MASKED_ATTRIBUTE, ORIGIN_ATTRIBUTE, WINDOW_ATTRIBUTE, Window
 pub use error::RollingError;
 pub use keys::ROLLS;
 pub use rolling::{Attempt, Begun, Rolled, Rolling};
-pub use slots::{ArraySlots, Slots, unwritten};
+pub use slots::{ArraySlots, Slots};
 pub use stage::{Method, Options, Staged, check, stage};
+pub use unwritten::unwritten;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -13,8 +13,8 @@ use crate::coverage::{cover, is_anything_said};
 use crate::dimension::Dimension;
 use crate::error::BoxError;
 use crate::keys::{Keyed, Keys, ROLLS};
-use crate::slots::unwritten;
 use crate::stage::{Method, Options, Staged, check, stage};
+use crate::unwritten::unwritten;
 use crate::{Change, RollingError, Window};
 
 /// How often a change begins anew, unless the caller says otherwise.

@@ -16,8 +16,8 @@ use icefield_storage::{
     ObjectClass, Prefix, StorageError, UnreadableName, Version,
 };
 
-use crate::builder::Tokens;
-use crate::fault::{Said, fault, said, says_no_bucket};
+use crate::credentials::Tokens;
+use crate::fault::{ErrorAnswer, answer_of, fault, says_no_bucket};
 use crate::object::{Description, generation, meta};
 
 /// Entries of a page.
@@ -111,7 +111,7 @@ impl Bucket {
         let generation = self.credentials.as_ref().map_or(0, |it| it.generation());
         let answer = request.await;
         if let (Err(error), Some(credentials)) = (&answer, &self.credentials)
-            && said(error) == Some(Said::Unauthenticated)
+            && answer_of(error) == Some(ErrorAnswer::Unauthenticated)
         {
             credentials.refused(generation);
             return Err(Fault::new(FaultKind::NotDone, target.not_accepted()));
@@ -221,12 +221,14 @@ impl Remote for Bucket {
         let Err(error) = self.send(target, request.send()).await? else {
             return Ok(DeleteOutcome::Deleted);
         };
-        match said(&error) {
-            Some(Said::Missing) if !says_no_bucket(&error) => Ok(match deletion.version {
+        match answer_of(&error) {
+            Some(ErrorAnswer::Missing) if !says_no_bucket(&error) => Ok(match deletion.version {
                 None => DeleteOutcome::Deleted,
                 Some(_) => DeleteOutcome::Refused,
             }),
-            Some(Said::Precondition) if deletion.version.is_some() => Ok(DeleteOutcome::Refused),
+            Some(ErrorAnswer::Precondition) if deletion.version.is_some() => {
+                Ok(DeleteOutcome::Refused)
+            }
             _ => Err(fault(target, &error)),
         }
     }

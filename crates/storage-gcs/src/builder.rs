@@ -15,7 +15,7 @@ use icefield_storage::{
 };
 
 use crate::bucket::Bucket;
-use crate::credentials::{Asked, Fixed, Provider, Sent, Token, TokenSource, nobody};
+use crate::credentials::{Asked, Fixed, Provider, Token, TokenSource, Tokens, anonymous};
 
 /// The unit of which the parts of an upload are multiples.
 const QUANTUM: u64 = 256 << 10;
@@ -24,7 +24,7 @@ const QUANTUM: u64 = 256 << 10;
 #[derive(Clone, Default)]
 enum Identity {
     #[default]
-    Nobody,
+    Anonymous,
     Machine,
     Tokens(Arc<dyn TokenSource>),
     /// The contents of a file of credentials.
@@ -46,9 +46,6 @@ pub struct GcsBuilder {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
 }
-
-/// Tokens that are renewed.
-pub(crate) type Tokens = Arc<Renewed<Sent>>;
 
 impl GcsBuilder {
     /// Begins to open a bucket: anonymously, unless told otherwise.
@@ -81,7 +78,7 @@ impl GcsBuilder {
 
     /// Shows nothing: for public buckets. The default.
     pub fn anonymous(mut self) -> Self {
-        self.identity = Identity::Nobody;
+        self.identity = Identity::Anonymous;
         self
     }
 
@@ -254,7 +251,7 @@ impl GcsBuilder {
 
     fn credentials(&self) -> Result<(Credentials, Option<Tokens>), String> {
         Ok(match &self.identity {
-            Identity::Nobody => (nobody(), None),
+            Identity::Anonymous => (anonymous(), None),
             Identity::Machine => {
                 let found = google_cloud_auth::credentials::Builder::default().build();
                 let found = found.map_err(|error| format!("this machine has none: {error}"))?;
@@ -385,8 +382,8 @@ mod tests {
     fn an_emulator_is_asked_by_nobody() {
         let with = |builder: GcsBuilder, host: &str| {
             let builder = builder.environment_with(Some(host.to_owned()));
-            let nobody = matches!(builder.identity, Identity::Nobody);
-            (builder.endpoint, nobody)
+            let is_anonymous = matches!(builder.identity, Identity::Anonymous);
+            (builder.endpoint, is_anonymous)
         };
         let at = |url: &str| Some(url.to_owned());
         let plain = || GcsBuilder::new("ocean");

@@ -5,7 +5,7 @@ use icefield_storage::remote::{Answer, Fault, WriteRequest};
 use icefield_storage::{Key, PutMode, StorageError, Version};
 
 use crate::bucket::Bucket;
-use crate::fault::{Said, fault, said, says_no_bucket};
+use crate::fault::{ErrorAnswer, answer_of, fault, says_no_bucket};
 use crate::object::{WRITE_ID, generation, version};
 
 impl Bucket {
@@ -60,11 +60,11 @@ impl Bucket {
                 // A large object that moves between classes is copied bit by bit.
                 Ok(answer) => request = request.set_rewrite_token(answer.rewrite_token),
                 Err(error) => {
-                    return match said(&error) {
-                        Some(Said::Missing) if !says_no_bucket(&error) => {
+                    return match answer_of(&error) {
+                        Some(ErrorAnswer::Missing) if !says_no_bucket(&error) => {
                             Err(StorageError::NotFound { key: from.clone() }.into())
                         }
-                        Some(Said::Precondition)
+                        Some(ErrorAnswer::Precondition)
                             if condition.is_some() || source_version.is_some() =>
                         {
                             Ok(Answer::Refused)

@@ -135,9 +135,12 @@ impl CredentialsProvider for Provider {
 }
 
 /// Returns anonymous credentials.
-pub(crate) fn nobody() -> Credentials {
+pub(crate) fn anonymous() -> Credentials {
     google_cloud_auth::credentials::anonymous::Builder::new().build()
 }
+
+/// Tokens that are renewed.
+pub(crate) type Tokens = Arc<Renewed<Sent>>;
 
 #[cfg(test)]
 mod tests {

@@ -9,7 +9,7 @@ use icefield_storage::{BoxError, StorageError};
 
 /// The answer of the store, if it answered, whatever it was asked over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum ErrorAnswer {
     /// 404, `NOT_FOUND`: the object, unless [`says_no_bucket`].
     Missing,
     /// 412, `FAILED_PRECONDITION`.
@@ -27,31 +27,33 @@ pub(crate) enum Said {
 }
 
 /// Returns what the store answered: the HTTP status before the code of gRPC, which is made up where there is both.
-pub(crate) fn said(error: &Error) -> Option<Said> {
+pub(crate) fn answer_of(error: &Error) -> Option<ErrorAnswer> {
     if let Some(status) = error.http_status_code() {
         return Some(match status {
-            304 => Said::NotModified,
-            401 => Said::Unauthenticated,
-            403 => Said::Denied,
-            404 => Said::Missing,
-            412 => Said::Precondition,
-            416 => Said::Range,
-            status => Said::Kind(Fault::kind_of_status(status).unwrap_or(FaultKind::InDoubt)),
+            304 => ErrorAnswer::NotModified,
+            401 => ErrorAnswer::Unauthenticated,
+            403 => ErrorAnswer::Denied,
+            404 => ErrorAnswer::Missing,
+            412 => ErrorAnswer::Precondition,
+            416 => ErrorAnswer::Range,
+            status => {
+                ErrorAnswer::Kind(Fault::kind_of_status(status).unwrap_or(FaultKind::InDoubt))
+            }
         });
     }
     Some(match error.status()?.code {
-        Code::NotFound => Said::Missing,
-        Code::FailedPrecondition => Said::Precondition,
-        Code::Unauthenticated => Said::Unauthenticated,
-        Code::PermissionDenied => Said::Denied,
-        Code::ResourceExhausted => Said::Kind(FaultKind::Throttled),
+        Code::NotFound => ErrorAnswer::Missing,
+        Code::FailedPrecondition => ErrorAnswer::Precondition,
+        Code::Unauthenticated => ErrorAnswer::Unauthenticated,
+        Code::PermissionDenied => ErrorAnswer::Denied,
+        Code::ResourceExhausted => ErrorAnswer::Kind(FaultKind::Throttled),
         // Another client's change was under way: nothing was decided.
-        Code::Aborted => Said::Kind(FaultKind::NotDone),
+        Code::Aborted => ErrorAnswer::Kind(FaultKind::NotDone),
         Code::InvalidArgument | Code::OutOfRange | Code::Unimplemented | Code::AlreadyExists => {
-            Said::Kind(FaultKind::Final)
+            ErrorAnswer::Kind(FaultKind::Final)
         }
         // The client says `UNAVAILABLE` of a connection that broke, too, so that more may have been done.
-        _ => Said::Kind(FaultKind::InDoubt),
+        _ => ErrorAnswer::Kind(FaultKind::InDoubt),
     })
 }
 
@@ -73,26 +75,28 @@ pub(crate) fn fault(target: Target<'_>, error: &Error) -> Fault {
     let text = text_of(error);
     let source = cause(error);
     let key = target.key.cloned();
-    match (said(error), key) {
-        (Some(Said::Missing), _) if says_no_bucket(error) => target.no_bucket("bucket"),
-        (Some(Said::Missing), _) => target.missing("bucket"),
-        (Some(Said::Precondition), Some(key)) => StorageError::PreconditionFailed { key }.into(),
-        (Some(Said::NotModified), Some(key)) => StorageError::NotModified { key }.into(),
-        (Some(Said::Precondition | Said::NotModified | Said::Range), _) => {
+    match (answer_of(error), key) {
+        (Some(ErrorAnswer::Missing), _) if says_no_bucket(error) => target.no_bucket("bucket"),
+        (Some(ErrorAnswer::Missing), _) => target.missing("bucket"),
+        (Some(ErrorAnswer::Precondition), Some(key)) => {
+            StorageError::PreconditionFailed { key }.into()
+        }
+        (Some(ErrorAnswer::NotModified), Some(key)) => StorageError::NotModified { key }.into(),
+        (Some(ErrorAnswer::Precondition | ErrorAnswer::NotModified | ErrorAnswer::Range), _) => {
             target.of_kind(FaultKind::Final, source)
         }
-        (Some(Said::Unauthenticated), _) => target.not_accepted().into(),
-        (Some(Said::Denied), _) => target.denied(source).into(),
-        (Some(Said::Kind(FaultKind::Final)), _) if text.contains("requester pays") => target
+        (Some(ErrorAnswer::Unauthenticated), _) => target.not_accepted().into(),
+        (Some(ErrorAnswer::Denied), _) => target.denied(source).into(),
+        (Some(ErrorAnswer::Kind(FaultKind::Final)), _) if text.contains("requester pays") => target
             .misconfigured(
                 "user_project",
                 "this bucket charges the requester, and no project is named",
             )
             .into(),
-        (Some(Said::Kind(FaultKind::InDoubt)), _) if was_refused(error) => {
+        (Some(ErrorAnswer::Kind(FaultKind::InDoubt)), _) if was_refused(error) => {
             target.of_kind(FaultKind::Unreachable, source)
         }
-        (Some(Said::Kind(kind)), _) => target.of_kind(kind, source),
+        (Some(ErrorAnswer::Kind(kind)), _) => target.of_kind(kind, source),
         (None, _) => unanswered(target, error, source),
     }
 }

@@ -12,7 +12,7 @@ use icefield_storage::remote::{Fault, FaultKind, Stored, Target};
 use icefield_storage::{Body, Condition, GetOptions, GetRange, Key, Object, StorageError};
 
 use crate::bucket::Bucket;
-use crate::fault::{Said, cause, fault, said};
+use crate::fault::{ErrorAnswer, answer_of, cause, fault};
 use crate::object::{Description, generation, version};
 
 impl Bucket {
@@ -38,9 +38,9 @@ impl Bucket {
         };
         let response = match answer {
             Ok(response) => response,
-            Err(error) => match said(&error) {
+            Err(error) => match answer_of(&error) {
                 // Why, and of how large an object, only its description tells.
-                Some(Said::NotModified | Said::Precondition | Said::Range) => {
+                Some(ErrorAnswer::NotModified | ErrorAnswer::Precondition | ErrorAnswer::Range) => {
                     // The metadata that were known may be of a state that has passed.
                     let stored = self.describe(key).await?.stored;
                     return empty(options, stored, Some(target));

@@ -13,7 +13,7 @@ use icefield_storage::remote::{Answer, Fault, WriteRequest};
 use icefield_storage::{Key, PutMode, StorageError, Written};
 
 use crate::bucket::Bucket;
-use crate::fault::{Said, fault, said, says_no_bucket};
+use crate::fault::{ErrorAnswer, answer_of, fault, says_no_bucket};
 use crate::object::{WRITE_ID, generation, version, written_at};
 
 /// Bytes from which an object is uploaded in a session of its own.
@@ -116,16 +116,16 @@ impl Bucket {
             }
             Err(error) => error,
         };
-        match (said(&error), &write.mode) {
+        match (answer_of(&error), &write.mode) {
             (
-                Some(Said::Precondition | Said::NotModified),
+                Some(ErrorAnswer::Precondition | ErrorAnswer::NotModified),
                 PutMode::Create | PutMode::Update(_),
             ) => Ok(Answer::Refused),
-            (Some(Said::Missing), PutMode::Update(_)) if !says_no_bucket(&error) => {
+            (Some(ErrorAnswer::Missing), PutMode::Update(_)) if !says_no_bucket(&error) => {
                 Ok(Answer::Refused)
             }
             // Where nothing has to be there, it is the bucket that is missing.
-            (Some(Said::Missing), _) => Err(target.no_bucket("bucket")),
+            (Some(ErrorAnswer::Missing), _) => Err(target.no_bucket("bucket")),
             _ => Err(fault(target, &error)),
         }
     }

@@ -4,52 +4,18 @@
 //! and writes, because a write may wait for a lock that another process holds. A process that has run
 //! out of file descriptors all the same waits a little and tries again, a few times.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use icefield_storage::StorageError;
+use icefield_storage::{Key, PutOutcome, StorageError};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use crate::error;
-use crate::store::{Store, lock};
+use crate::store::Store;
 
 /// How often an operation is tried that finds no free file descriptor.
 const TRIES: u32 = 8;
-
-/// How many threads one operation uses at most.
-const THREADS: usize = 16;
-
-/// Does something with each item, several at a time, and returns an error if there was one. Blocks.
-pub(crate) fn in_parallel<T: Sync, E: Send>(
-    items: &[T],
-    work: impl Fn(&T) -> Result<(), E> + Sync,
-) -> Result<(), E> {
-    let next = AtomicUsize::new(0);
-    let failed = Mutex::new(None);
-    let run = || {
-        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if let Err(error) = work(item) {
-                lock(&failed).get_or_insert(error);
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..items.len().min(THREADS) {
-            // Without another thread the work is done all the same.
-            if std::thread::Builder::new()
-                .spawn_scoped(scope, run)
-                .is_err()
-            {
-                break;
-            }
-        }
-        run();
-    });
-    let failed = lock(&failed).take();
-    failed.map_or(Ok(()), Err)
-}
 
 /// The work did not come back.
 #[derive(Debug)]
@@ -135,5 +101,21 @@ where
     match run_with(store, permits, (), move |store, ()| work(store)).await {
         Ok(((), result)) => result,
         Err(lost) => Err(lost.to_error(action, target)),
+    }
+}
+
+/// Turns what came back of a write into an answer: work that panicked may have written.
+pub(crate) fn settle(
+    store: &Store,
+    key: &Key,
+    done: Result<Result<PutOutcome, StorageError>, Lost>,
+) -> Result<PutOutcome, StorageError> {
+    match done {
+        Ok(result) => result,
+        Err(lost @ Lost::NeverRan) => Err(lost.to_error("write", key.as_str())),
+        Err(lost @ Lost::Panicked) => {
+            store.note_unknown(key);
+            Ok(PutOutcome::Unknown(lost.to_error("write", key.as_str())))
+        }
     }
 }

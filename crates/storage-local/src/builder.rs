@@ -5,35 +5,27 @@ use std::sync::Arc;
 
 use icefield_storage::{Clock, Entropy, StorageError, SystemClock, SystemEntropy};
 
-use crate::LocalStorage;
 use crate::error;
+use crate::settings::{Fsync, Locks};
+use crate::storage::LocalStorage;
 use crate::store::{Parts, Store};
-use crate::sys::{RealSys, Sys};
+use crate::sys::Sys;
+use crate::sys::real::RealSys;
 
-/// When writes are made to survive a loss of power.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Fsync {
-    /// Never: for scratch data and tests. A crash of the program loses nothing, one of the machine may.
-    None,
-    /// When it counts: replacing an object ([`Update`](icefield_storage::PutMode::Update) and
-    /// [`Overwrite`](icefield_storage::PutMode::Overwrite)) is durable when it is acknowledged, creating one
-    /// by the next [`sync`](icefield_storage::Storage::sync).
-    #[default]
-    Commit,
-    /// Every write, before it is acknowledged.
-    Each,
-}
+impl LocalStorage {
+    /// Opens a directory with the default settings. Writes nothing: a directory that does not exist is an
+    /// empty store, and is made at the first write.
+    ///
+    /// # Errors
+    /// As [`LocalStorageBuilder::open`].
+    pub fn open(root: impl Into<PathBuf>) -> Result<Self, StorageError> {
+        Self::builder(root).open()
+    }
 
-/// Whether locks of the file system are believed to keep out writers on other machines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Locks {
-    /// Where the type of the file system and its mount options show it: on local disks, and on network file systems
-    /// whose servers keep the locks. Elsewhere writes on a condition are refused, and so are commits.
-    #[default]
-    Detect,
-    /// Always: the caller knows that they do, or that all writers are on one machine. If that is wrong, acknowledged
-    /// commits are lost.
-    Trusted,
+    /// Returns a builder, to choose the settings.
+    pub fn builder(root: impl Into<PathBuf>) -> LocalStorageBuilder {
+        LocalStorageBuilder::new(root.into())
+    }
 }
 
 /// Opens a [`LocalStorage`]; made by [`LocalStorage::builder`].
@@ -139,11 +131,11 @@ impl LocalStorageBuilder {
         });
         match store.root() {
             Ok(root) => {
-                store.look_at_file_system(root);
-                Ok(LocalStorage::from_store(store))
+                store.detect_file_system(root);
+                Ok(LocalStorage(Arc::new(store)))
             }
             // Tried again when there is a descriptor to spare.
-            Err(error) if error::is_exhausted(&error) => Ok(LocalStorage::from_store(store)),
+            Err(error) if error::is_exhausted(&error) => Ok(LocalStorage(Arc::new(store))),
             Err(error) => Err(error),
         }
     }

@@ -4,11 +4,12 @@ use std::os::fd::AsFd;
 
 use icefield_storage::{DeleteOutcome, Deletion, StorageError};
 
-use crate::builder::Fsync;
+use crate::abilities::{Abilities, Exclusion};
 use crate::error;
 use crate::lock::KeyLock;
-use crate::probe::{Exclusion, Facts};
-use crate::store::{Store, split};
+use crate::names::split;
+use crate::settings::Fsync;
+use crate::store::Store;
 use crate::sys::{EntryKind, Errno};
 use crate::version::nanos;
 
@@ -37,20 +38,20 @@ impl Store {
             }
             Err(errno) => return Err(error::of_key("delete", key, errno)),
         }
-        let facts = match self.facts() {
+        let abilities = match self.abilities() {
             // A full disk is when deletes matter most. The probe needs room, the locks are there.
             Err(StorageError::NoSpace { .. }) => {
-                Facts::unprobed(self.trusts_locks(self.root_for_writing()?))
+                Abilities::unprobed(self.trusts_locks(self.root_for_writing()?))
             }
-            facts => facts?,
+            abilities => abilities?,
         };
         if deletion.version.is_some() {
-            self.check_exclusion(&facts, "conditional delete")?;
+            self.check_exclusion(&abilities, "conditional delete")?;
         }
         if self.fsync == Fsync::Each {
             self.durability.flush_way(self, folder.as_fd(), path)?;
         }
-        let mut lock = match facts.locks {
+        let mut lock = match abilities.locks {
             Exclusion::Nothing => None,
             _ => Some(KeyLock::acquire(self, key, folder.as_fd())?),
         };
@@ -87,7 +88,7 @@ impl Store {
         drop(lock);
         match self.fsync {
             Fsync::None => {}
-            Fsync::Commit => self.durability.record_folder(path, facts.syncfs),
+            Fsync::Commit => self.durability.record_folder(path, abilities.syncfs),
             Fsync::Each => {
                 if let Err(error) = self.durability.flush_folder(self, folder.as_fd(), path) {
                     return Ok(DeleteOutcome::Unknown(error));

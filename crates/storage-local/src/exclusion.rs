@@ -2,17 +2,17 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use icefield_storage::{Advice, StorageError, Topic};
+use icefield_storage::{Advice, Key, StorageError, Topic};
 
-use crate::builder::Locks;
-use crate::probe::{Exclusion, Facts};
+use crate::abilities::{Abilities, Exclusion};
 use crate::reach::{OPT_IN, Reach, Standing};
+use crate::settings::Locks;
 use crate::store::Store;
 
 impl Store {
     /// Looks at the file system once, when the store is opened. A root that is missing will most likely lie where the
     /// nearest directory above it does; the first write looks again.
-    pub(crate) fn look_at_file_system(&self, root: Option<BorrowedFd<'_>>) {
+    pub(crate) fn detect_file_system(&self, root: Option<BorrowedFd<'_>>) {
         let above = match root {
             Some(_) => None,
             None => self.nearest(),
@@ -74,8 +74,8 @@ impl Store {
     }
 
     /// Returns why writes on a condition are refused here, if they are.
-    fn no_exclusion(&self, facts: &Facts) -> Option<String> {
-        match facts.locks {
+    fn no_exclusion(&self, abilities: &Abilities) -> Option<String> {
+        match abilities.locks {
             Exclusion::Everywhere => None,
             Exclusion::Nothing => {
                 Some("file locks on this file system exclude no other writer".to_owned())
@@ -88,8 +88,12 @@ impl Store {
     }
 
     /// Fails if locks do not keep out all other writers. `action` names what needs them.
-    pub(crate) fn check_exclusion(&self, facts: &Facts, action: &str) -> Result<(), StorageError> {
-        match self.no_exclusion(facts) {
+    pub(crate) fn check_exclusion(
+        &self,
+        abilities: &Abilities,
+        action: &str,
+    ) -> Result<(), StorageError> {
+        match self.no_exclusion(abilities) {
             None => Ok(()),
             Some(why) => Err(self.unsupported(format!("{action}: {why}"))),
         }
@@ -97,9 +101,9 @@ impl Store {
 
     /// Fails if a put may not ask for a free name here. One answer for chunks and for metadata: a commit needs all of
     /// it, and must not fail at its last step, with its chunks written.
-    pub(crate) fn check_create(&self, facts: &Facts) -> Result<(), StorageError> {
-        match facts.no_free_name() {
-            None => self.check_exclusion(facts, "conditional create"),
+    pub(crate) fn check_create(&self, abilities: &Abilities) -> Result<(), StorageError> {
+        match abilities.no_free_name() {
+            None => self.check_exclusion(abilities, "conditional create"),
             Some(what) => Err(self.unsupported(what.to_owned())),
         }
     }
@@ -108,6 +112,32 @@ impl Store {
         StorageError::Unsupported {
             store: self.name(),
             what,
+        }
+    }
+
+    /// Refuses to create a key that the file system would take for another one.
+    pub(crate) fn check_new_name(&self, key: &Key) -> Result<(), StorageError> {
+        let abilities = self.abilities()?;
+        let refuse = |what: String| {
+            Err(StorageError::Unsupported {
+                store: self.name(),
+                what,
+            })
+        };
+        if abilities.changes_names && !key.as_str().is_ascii() {
+            return refuse(format!(
+                "the key {key}: this file system changes or confuses letters outside ASCII"
+            ));
+        }
+        if !abilities.ignores_case {
+            return Ok(());
+        }
+        let root = self.root_for_writing()?;
+        match self.names.differing(&*self.sys, root, key)? {
+            None => Ok(()),
+            Some(there) => refuse(format!(
+                "the key {key} next to {there}: this file system ignores case and takes them for one"
+            )),
         }
     }
 }

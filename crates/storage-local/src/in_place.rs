@@ -9,10 +9,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use icefield_storage::{Key, PutOutcome, StorageError};
 
-use crate::builder::Fsync;
 use crate::error;
 use crate::lock::KeyLock;
-use crate::store::{ATTEMPTS, Store, split};
+use crate::names::split;
+use crate::settings::Fsync;
+use crate::store::{ATTEMPTS, Store};
 use crate::sys::{Errno, Open};
 use crate::temp::write_all;
 use crate::version::{digest, version};
@@ -30,9 +31,9 @@ impl Store {
     ) -> Result<PutOutcome, StorageError> {
         let key = &order.key;
         self.check_writable(key)?;
-        let facts = self.facts()?;
-        self.check_create(&facts)?;
-        self.names.check_new(self, key)?;
+        let abilities = self.abilities()?;
+        self.check_create(&abilities)?;
+        self.check_new_name(key)?;
         let fail = |errno| error::of_place("write", key.as_str(), errno);
         let (path, _) = split(key);
         let flush = order.flush(self.fsync);
@@ -55,7 +56,7 @@ impl Store {
                 }
                 Err(Errno::EXIST) => {
                     let folder = self.make_folder(path)?;
-                    return match self.look("write", folder.as_fd(), key)? {
+                    return match self.stat_object("write", folder.as_fd(), key)? {
                         Some(_) => self.refuse(order),
                         // Deleted at this moment.
                         None => continue,
@@ -76,7 +77,7 @@ impl Store {
                     };
                 }
             };
-            if facts.reserve && bytes.len() >= LONG {
+            if abilities.reserve && bytes.len() >= LONG {
                 // A failure is no matter: the write meets the same one.
                 let _ = self.sys.reserve(file.as_fd(), bytes.len() as u64);
             }
@@ -106,7 +107,7 @@ impl Store {
                 Ok(())
             } else {
                 self.durability
-                    .record_file(self, Arc::new(file), path, facts.syncfs)
+                    .record_file(&*self.sys, Arc::new(file), path, abilities.syncfs)
             };
             return Ok(match kept {
                 Ok(()) => made,
@@ -140,7 +141,7 @@ impl Store {
             };
             // Under the lock no writer deletes, so the name cannot change hands after the look.
             let _lock = KeyLock::acquire(self, key, folder.as_fd())?;
-            match self.look("write", folder.as_fd(), key)? {
+            match self.stat_object("write", folder.as_fd(), key)? {
                 Some(there) if there.is_same_file(&ours) => {
                     Ok(self.sys.unlink(folder.as_fd(), name).is_ok())
                 }

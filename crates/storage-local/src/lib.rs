@@ -49,6 +49,7 @@
 #[cfg(not(unix))]
 compile_error!("this backend needs a Unix file system");
 
+mod abilities;
 mod blocking;
 mod builder;
 mod copy;
@@ -64,69 +65,24 @@ mod names;
 mod probe;
 mod reach;
 mod read;
+mod settings;
 mod storage;
 mod store;
 mod sys;
 mod temp;
+mod threads;
 mod upload;
 mod version;
 mod workspace;
 mod write;
 
-#[cfg(test)]
-mod tests;
-
-use std::fmt;
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use icefield_storage::StorageError;
-
-pub use builder::{Fsync, LocalStorageBuilder, Locks};
-
-use crate::store::Store;
-
-/// A directory as a store. Clones share one handle.
-#[derive(Clone)]
-pub struct LocalStorage(Arc<Store>);
-
-impl LocalStorage {
-    /// Opens a directory with the default settings. Writes nothing: a directory that does not exist is an
-    /// empty store, and is made at the first write.
-    ///
-    /// # Errors
-    /// As [`LocalStorageBuilder::open`].
-    pub fn open(root: impl Into<PathBuf>) -> Result<Self, StorageError> {
-        Self::builder(root).open()
-    }
-
-    /// Returns a builder, to choose the settings.
-    pub fn builder(root: impl Into<PathBuf>) -> LocalStorageBuilder {
-        LocalStorageBuilder::new(root.into())
-    }
-
-    fn from_store(store: Store) -> Self {
-        Self(Arc::new(store))
-    }
-}
-
-impl fmt::Display for LocalStorage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0.path.display())
-    }
-}
-
-impl fmt::Debug for LocalStorage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LocalStorage")
-            .field("path", &self.0.path)
-            .field("fsync", &self.0.fsync)
-            .field("read_only", &self.0.read_only)
-            .field("locks", &self.0.locks)
-            .finish_non_exhaustive()
-    }
-}
+pub use builder::LocalStorageBuilder;
+pub use settings::{Fsync, Locks};
+pub use storage::LocalStorage;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+#[cfg(test)]
+mod tests;

@@ -223,7 +223,7 @@ fn is_spelt_right(store: &Store, prefix: &str) -> Result<bool, StorageError> {
     let (Some(root), Ok(key)) = (store.root()?, Key::parse(prefix)) else {
         return Ok(true);
     };
-    store.names.is_exact(store, root, &key)
+    store.names.is_exact(&*store.sys, root, &key)
 }
 
 /// Opens a directory: `None` if there is none, `Some(None)` for the root.

@@ -10,13 +10,18 @@ use std::sync::{Mutex, OnceLock};
 use icefield_storage::{Key, StorageError};
 
 use crate::error;
-use crate::store::{Store, lock};
 use crate::sys::{Errno, Open, Sys};
+use crate::threads::lock;
 
 /// How many directories are remembered as spelt right.
 const REMEMBERED: usize = 4096;
 
-/// The facts about names that a handle has learned.
+/// Splits a key into the path of its directory (empty for the root) and the name in it.
+pub(crate) fn split(key: &Key) -> (&str, &str) {
+    key.as_str().rsplit_once('/').unwrap_or(("", key.as_str()))
+}
+
+/// The abilities about names that a handle has learned.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     /// Whether the file system ignores case, as far as can be seen without writing.
@@ -28,47 +33,21 @@ impl Names {
     /// Returns whether the stored path of an object that was found is `key`, letter by letter.
     pub(crate) fn is_exact(
         &self,
-        store: &Store,
+        sys: &dyn Sys,
         root: BorrowedFd<'_>,
         key: &Key,
     ) -> Result<bool, StorageError> {
-        let ignores_case = self.ignores_case(&*store.sys, root);
+        let ignores_case = self.ignores_case(sys, root);
         if !ignores_case.map_err(|errno| error::of_key("read", key, errno))? {
             return Ok(true);
         }
-        Ok(self.differing(store, root, key)?.is_none())
-    }
-
-    /// Refuses to create a key that the file system would take for another one.
-    pub(crate) fn check_new(&self, store: &Store, key: &Key) -> Result<(), StorageError> {
-        let facts = store.facts()?;
-        let refuse = |what: String| {
-            Err(StorageError::Unsupported {
-                store: store.name(),
-                what,
-            })
-        };
-        if facts.changes_names && !key.as_str().is_ascii() {
-            return refuse(format!(
-                "the key {key}: this file system changes or confuses letters outside ASCII"
-            ));
-        }
-        if !facts.ignores_case {
-            return Ok(());
-        }
-        let root = store.root_for_writing()?;
-        match self.differing(store, root, key)? {
-            None => Ok(()),
-            Some(there) => refuse(format!(
-                "the key {key} next to {there}: this file system ignores case and takes them for one"
-            )),
-        }
+        Ok(self.differing(sys, root, key)?.is_none())
     }
 
     /// Returns the first part of `key` that exists under another spelling only.
-    fn differing(
+    pub(crate) fn differing(
         &self,
-        store: &Store,
+        sys: &dyn Sys,
         root: BorrowedFd<'_>,
         key: &Key,
     ) -> Result<Option<String>, StorageError> {
@@ -82,19 +61,19 @@ impl Names {
             if !lock(&self.exact).contains(path) {
                 let folder = match parent.as_str() {
                     "" => None,
-                    _ => match store.sys.open(root, &parent, Open::Directory) {
+                    _ => match sys.open(root, &parent, Open::Directory) {
                         Ok(folder) => Some(folder),
                         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
                         Err(errno) => return Err(fail(errno)),
                     },
                 };
                 let folder = folder.as_ref().map_or(root, AsFd::as_fd);
-                match store.sys.stat_at(folder, name) {
+                match sys.stat_at(folder, name) {
                     Ok(_) => {}
                     Err(Errno::NOENT) => return Ok(None),
                     Err(errno) => return Err(fail(errno)),
                 }
-                let entries = store.sys.read_dir(folder).map_err(fail)?;
+                let entries = sys.read_dir(folder).map_err(fail)?;
                 if !entries.iter().any(|entry| entry == name.as_bytes()) {
                     let folded = name.to_lowercase();
                     let there = entries

@@ -6,86 +6,16 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
+use crate::abilities::{Abilities, Exclusion, Placement};
 use crate::store::Store;
 use crate::sys::{Errno, Open, Stat, Sys};
-
-/// The abilities that the file system can be trusted with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Facts {
-    /// Creating a file that exists fails.
-    pub(crate) exclusive_create: bool,
-    /// How a finished file gets a name that must be free.
-    pub(crate) place: Place,
-    /// The reach of a lock.
-    pub(crate) locks: Exclusion,
-    /// `a` and `A` are one name.
-    pub(crate) ignores_case: bool,
-    /// Two spellings of one accented letter are one name, or names come back changed, or only some
-    /// names can be had at all.
-    pub(crate) changes_names: bool,
-    /// `syncfs` can stand in for many single flushes.
-    pub(crate) syncfs: bool,
-    /// A long file is written in less time if space is set aside for it first.
-    pub(crate) reserve: bool,
-}
-
-/// The reach of a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exclusion {
-    /// It keeps all other writers out, or the caller says so.
-    Everywhere,
-    /// It keeps out those on this machine; of others nothing is known.
-    Here,
-    /// There are no locks, or every writer gets one.
-    Nothing,
-}
-
-/// How to give a file a name that must be free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// `renameat2` with `RENAME_NOREPLACE`.
-    Rename,
-    /// `link`, then `unlink` of the old name.
-    Link,
-    /// Neither is there, or neither keeps its word.
-    Nothing,
-}
-
-impl Facts {
-    /// Returns what is safe to assume of a file system that could not be probed, with locks as they mostly are.
-    pub(crate) fn unprobed(trusted: bool) -> Self {
-        Self {
-            exclusive_create: false,
-            place: Place::Nothing,
-            locks: match trusted {
-                true => Exclusion::Everywhere,
-                false => Exclusion::Here,
-            },
-            ignores_case: true,
-            changes_names: true,
-            syncfs: false,
-            reserve: false,
-        }
-    }
-
-    /// Returns why a name that must be free cannot be had here, if it cannot.
-    pub(crate) fn no_free_name(&self) -> Option<&'static str> {
-        if !self.exclusive_create {
-            Some("exclusive create: this file system opens what it was told to create")
-        } else if self.place == Place::Nothing {
-            Some("conditional create: this file system lets a rename or link replace what is there")
-        } else {
-            None
-        }
-    }
-}
 
 const COMPOSED: &str = "\u{e9}";
 const DECOMPOSED: &str = "e\u{301}";
 
 /// Probes in the directory `tmp`, leaving nothing behind.
 /// `trusted`: locks that work here work everywhere.
-pub(crate) fn probe(store: &Store, tmp: BorrowedFd<'_>, trusted: bool) -> Result<Facts, Errno> {
+pub(crate) fn probe(store: &Store, tmp: BorrowedFd<'_>, trusted: bool) -> Result<Abilities, Errno> {
     let mut names = Names {
         sys: &*store.sys,
         tmp,
@@ -144,7 +74,7 @@ fn judge<T>(result: Result<T, Errno>, right: Errno) -> Result<Answer, Errno> {
 }
 
 impl Names<'_> {
-    fn run(&mut self, stem: &str) -> Result<Facts, Errno> {
+    fn run(&mut self, stem: &str) -> Result<Abilities, Errno> {
         let (first, second) = (format!("{stem}a"), format!("{stem}b"));
         self.create(&first)?;
         let exclusive = judge(self.create(&first), Errno::EXIST)?;
@@ -158,7 +88,7 @@ impl Names<'_> {
             true => Exclusion::Here,
             false => Exclusion::Nothing,
         };
-        Ok(Facts {
+        Ok(Abilities {
             exclusive_create: exclusive == Answer::Right,
             place,
             locks,
@@ -191,7 +121,7 @@ impl Names<'_> {
     }
 
     /// Moves `first` onto `second` and to a free name, and believes only what it then sees.
-    fn place(&mut self, first: &str, second: &str) -> Result<Place, Errno> {
+    fn place(&mut self, first: &str, second: &str) -> Result<Placement, Errno> {
         let free = format!("{first}c");
         self.used.push(free.clone());
         let (sys, tmp) = (self.sys, self.tmp);
@@ -205,22 +135,26 @@ impl Names<'_> {
             Answer::Right if is(second, &target)? => {
                 sys.rename_new(tmp, first, tmp, &free)?;
                 let moved = is(&free, &source)? && !is(first, &source)?;
-                return Ok(if moved { Place::Rename } else { Place::Nothing });
+                return Ok(if moved {
+                    Placement::Rename
+                } else {
+                    Placement::Nothing
+                });
             }
             Answer::Missing => {}
             // It replaced what it had to spare; no file system to look for a second way on.
-            Answer::Right | Answer::Weak => return Ok(Place::Nothing),
+            Answer::Right | Answer::Weak => return Ok(Placement::Nothing),
         }
         if judge(sys.link(tmp, first, tmp, second), Errno::EXIST)? != Answer::Right
             || !is(second, &target)?
         {
-            return Ok(Place::Nothing);
+            return Ok(Placement::Nothing);
         }
         sys.link(tmp, first, tmp, &free)?;
         Ok(if is(&free, &source)? {
-            Place::Link
+            Placement::Link
         } else {
-            Place::Nothing
+            Placement::Nothing
         })
     }
 

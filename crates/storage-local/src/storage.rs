@@ -1,5 +1,6 @@
 //! The storage contract, each operation in one hop to a thread that may wait.
 
+use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -9,13 +10,13 @@ use icefield_storage::{
     ListOptions, Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
 };
 
-use crate::blocking::{Lost, run, run_with};
-use crate::builder::Fsync;
+use crate::blocking::{Lost, run, run_with, settle};
 use crate::error;
 use crate::list::ListWalk;
+use crate::settings::Fsync;
 use crate::store::Store;
+use crate::upload;
 use crate::write::Order;
-use crate::{LocalStorage, upload};
 
 /// Objects listed in the first hop and in later ones: the first answer comes soon.
 const FIRST_PAGE: usize = 32;
@@ -24,6 +25,27 @@ const PAGE: usize = 512;
 const BATCH: usize = 64;
 /// Batches of deletions at once.
 const BATCHES: usize = 4;
+
+/// A directory as a store. Clones share one handle.
+#[derive(Clone)]
+pub struct LocalStorage(pub(crate) Arc<Store>);
+
+impl fmt::Display for LocalStorage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.path.display())
+    }
+}
+
+impl fmt::Debug for LocalStorage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalStorage")
+            .field("path", &self.0.path)
+            .field("fsync", &self.0.fsync)
+            .field("read_only", &self.0.read_only)
+            .field("locks", &self.0.locks)
+            .finish_non_exhaustive()
+    }
+}
 
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
@@ -155,22 +177,6 @@ impl Storage for LocalStorage {
         match self.0.get(key, options) {
             Err(error) if error::is_exhausted(&error) => None,
             result => Some(result),
-        }
-    }
-}
-
-/// Turns what came back of a write into an answer: work that panicked may have written.
-pub(crate) fn settle(
-    store: &Store,
-    key: &Key,
-    done: Result<Result<PutOutcome, StorageError>, Lost>,
-) -> Result<PutOutcome, StorageError> {
-    match done {
-        Ok(result) => result,
-        Err(lost @ Lost::NeverRan) => Err(lost.to_error("write", key.as_str())),
-        Err(lost @ Lost::Panicked) => {
-            store.note_unknown(key);
-            Ok(PutOutcome::Unknown(lost.to_error("write", key.as_str())))
         }
     }
 }

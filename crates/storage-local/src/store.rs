@@ -2,17 +2,17 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use icefield_storage::{Clock, Entropy, Key, StorageError};
 use tokio::sync::Semaphore;
 
-use crate::builder::{Fsync, Locks};
+use crate::abilities::Abilities;
 use crate::durability::Durability;
 use crate::error;
-use crate::names::Names;
-use crate::probe::{self, Facts};
+use crate::names::{Names, split};
 use crate::reach::Standing;
+use crate::settings::{Fsync, Locks};
 use crate::sys::{EntryKind, Errno, Open, Stat, Sys};
 use crate::workspace::{self, Workspace};
 
@@ -41,8 +41,8 @@ pub(crate) struct Store {
     /// The file system of the root.
     pub(crate) standing: OnceLock<Standing>,
     place: OnceLock<String>,
-    workspace: Mutex<Option<Arc<Workspace>>>,
-    facts: OnceLock<Facts>,
+    pub(crate) workspace: Mutex<Option<Arc<Workspace>>>,
+    pub(crate) abilities: OnceLock<Abilities>,
     pub(crate) names: Names,
 }
 
@@ -75,16 +75,6 @@ impl AsFd for Folder<'_> {
     }
 }
 
-/// Splits a key into the path of its directory (empty for the root) and the name in it.
-pub(crate) fn split(key: &Key) -> (&str, &str) {
-    key.as_str().rsplit_once('/').unwrap_or(("", key.as_str()))
-}
-
-/// Locks a mutex; what it guards is consistent between any two statements.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Store {
     pub(crate) fn new(parts: Parts) -> Self {
         // A read holds one descriptor, a write up to five; a quarter of what the process may have
@@ -109,7 +99,7 @@ impl Store {
             standing: OnceLock::new(),
             place: OnceLock::new(),
             workspace: Mutex::new(None),
-            facts: OnceLock::new(),
+            abilities: OnceLock::new(),
             names: Names::default(),
         }
     }
@@ -231,7 +221,7 @@ impl Store {
             EntryKind::Directory => return Err(missing()),
             other => return Err(error::not_an_object(key.as_str(), other)),
         }
-        if !self.names.is_exact(self, root, key)? {
+        if !self.names.is_exact(&*self.sys, root, key)? {
             return Err(missing());
         }
         Ok((file, stat))
@@ -319,7 +309,7 @@ impl Store {
     }
 
     /// Returns what stands under `name`: `None` for nothing, an error for something that is no object.
-    pub(crate) fn look(
+    pub(crate) fn stat_object(
         &self,
         action: &'static str,
         folder: BorrowedFd<'_>,
@@ -345,52 +335,6 @@ impl Store {
             });
         }
         self.durability.check()
-    }
-
-    /// Returns the hidden directory, made and probed at the first write.
-    pub(crate) fn workspace(&self) -> Result<Arc<Workspace>, StorageError> {
-        let mut slot = lock(&self.workspace);
-        if let Some(workspace) = &*slot {
-            return Ok(Arc::clone(workspace));
-        }
-        let root = self.root_for_writing()?;
-        let workspace = Arc::new(Workspace::open(self, root)?);
-        *slot = Some(Arc::clone(&workspace));
-        Ok(workspace)
-    }
-
-    /// Returns what the file system can be trusted with; the first call probes it.
-    pub(crate) fn facts(&self) -> Result<Facts, StorageError> {
-        if let Some(facts) = self.facts.get() {
-            return Ok(*facts);
-        }
-        let fail = |errno| error::of_place("write", &self.name(), errno);
-        for _ in 0..ATTEMPTS {
-            let workspace = self.workspace()?;
-            let trusted = self.trusts_locks(self.root_for_writing()?);
-            match probe::probe(self, workspace.tmp.as_fd(), trusted) {
-                Ok(facts) => return Ok(*self.facts.get_or_init(|| facts)),
-                Err(Errno::NOENT) => {
-                    self.check_root_is_there()?;
-                    self.forget_workspace(&workspace);
-                }
-                Err(errno) => return Err(fail(errno)),
-            }
-        }
-        Err(fail(Errno::AGAIN))
-    }
-
-    /// Returns whether the whole file system can be flushed, as far as that is known.
-    pub(crate) fn syncfs(&self) -> bool {
-        self.facts.get().is_some_and(|facts| facts.syncfs)
-    }
-
-    /// Forgets the hidden directory because it is gone; the next use makes it again.
-    pub(crate) fn forget_workspace(&self, seen: &Arc<Workspace>) {
-        let mut slot = lock(&self.workspace);
-        if slot.as_ref().is_some_and(|now| Arc::ptr_eq(now, seen)) {
-            *slot = None;
-        }
     }
 
     /// Returns a fresh random name.

@@ -1,13 +1,13 @@
 //! Every system call of this backend, behind one small trait.
 //!
 //! Nothing else in the crate touches the file system. A test puts a layer of its own in the place of
-//! [`RealSys`]: one that records what was done, fails at the call it is told to, or plays a file system
+//! [`RealSys`](real::RealSys): one that records what was done, fails at the call it is told to, or plays a file system
 //! with bad habits. A call does one thing and knows nothing of keys, locks or commits.
 //!
 //! Paths are relative to an open directory, never start with a slash and hold no `..`; [`Sys::open`]
 //! is the only call that takes more than one segment, and it never follows a symbolic link.
 
-mod real;
+pub(crate) mod real;
 
 #[cfg(test)]
 pub(crate) mod habits;
@@ -22,7 +22,6 @@ use std::fmt;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-pub(crate) use real::RealSys;
 pub(crate) use rustix::io::Errno;
 
 pub(crate) type Result<T> = std::result::Result<T, Errno>;

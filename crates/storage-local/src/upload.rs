@@ -7,9 +7,8 @@ use futures::TryStreamExt;
 use futures::stream::BoxStream;
 use icefield_storage::{PutOutcome, StorageError};
 
-use crate::blocking::{Lost, run_with};
+use crate::blocking::{Lost, run_with, settle};
 use crate::error;
-use crate::storage::settle;
 use crate::store::Store;
 use crate::temp::Temp;
 use crate::write::Order;

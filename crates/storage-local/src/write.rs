@@ -14,11 +14,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use icefield_storage::{Key, ObjectClass, PutMode, PutOutcome, StorageError, Version, Written};
 
-use crate::builder::Fsync;
+use crate::abilities::{Exclusion, Placement};
 use crate::error;
 use crate::lock::{KeyLock, is_far_ahead};
-use crate::probe::{Exclusion, Place};
-use crate::store::{ATTEMPTS, Folder, Store, split};
+use crate::names::split;
+use crate::settings::Fsync;
+use crate::store::{ATTEMPTS, Folder, Store};
 use crate::sys::{Errno, Stat};
 use crate::temp::Temp;
 use crate::version::{last_modified, version};
@@ -80,11 +81,11 @@ impl Store {
     /// "no" is not binding.
     pub(crate) fn is_refused(&self, order: &Order) -> Result<bool, StorageError> {
         self.check_writable(&order.key)?;
-        let facts = self.facts()?;
+        let abilities = self.abilities()?;
         match &order.mode {
             PutMode::Overwrite => Ok(false),
             PutMode::Create => {
-                self.check_create(&facts)?;
+                self.check_create(&abilities)?;
                 match self.open_object(&order.key) {
                     Ok(_) => Ok(true),
                     Err(error) if error.is_not_found() => Ok(false),
@@ -92,7 +93,7 @@ impl Store {
                 }
             }
             PutMode::Update(expected) => {
-                self.check_exclusion(&facts, "conditional update")?;
+                self.check_exclusion(&abilities, "conditional update")?;
                 match self.head(&order.key) {
                     Ok(meta) => Ok(meta.version != *expected),
                     Err(error) if error.is_not_found() => Ok(true),
@@ -130,7 +131,7 @@ impl Store {
     ) -> Result<PutOutcome, StorageError> {
         let key = &order.key;
         let flush = order.flush(self.fsync);
-        let facts = self.facts()?;
+        let abilities = self.abilities()?;
         let fail = |errno| error::of_place("write", key.as_str(), errno);
         if flush.file {
             temp.sync().map_err(fail)?;
@@ -150,12 +151,12 @@ impl Store {
             if flush.folder {
                 self.durability.flush_way(self, folder.as_fd(), path)?;
             }
-            let lock = match facts.locks {
+            let lock = match abilities.locks {
                 Exclusion::Nothing => None,
                 _ => Some(KeyLock::acquire(self, key, folder.as_fd())?),
             };
-            self.names.check_new(self, key)?;
-            let current = self.look("write", folder.as_fd(), key)?;
+            self.check_new_name(key)?;
+            let current = self.stat_object("write", folder.as_fd(), key)?;
             if !self.holds(order, current.as_ref())? {
                 drop(lock);
                 return self.refuse(order);
@@ -163,7 +164,7 @@ impl Store {
             let written = temp.stat().map_err(fail)?;
             let _in_flight = (self.fsync != Fsync::None).then(|| self.durability.begin(path));
             let stat = self.stamp(temp, written, current.as_ref(), lock.as_ref(), flush.file)?;
-            match self.take_name(order, temp, &folder, &stat, facts.place)? {
+            match self.take_name(order, temp, &folder, &stat, abilities.place)? {
                 Taken::Yes => {}
                 Taken::Refused => {
                     drop(lock);
@@ -181,10 +182,12 @@ impl Store {
                     return Ok(PutOutcome::Unknown(error));
                 }
             } else if flush.file {
-                self.durability.record_folder(path, facts.syncfs);
+                self.durability.record_folder(path, abilities.syncfs);
             } else if self.fsync != Fsync::None {
                 let file = Arc::clone(&temp.file);
-                let recorded = self.durability.record_file(self, file, path, facts.syncfs);
+                let recorded =
+                    self.durability
+                        .record_file(&*self.sys, file, path, abilities.syncfs);
                 if let Err(error) = recorded {
                     return Ok(PutOutcome::Unknown(error));
                 }
@@ -240,13 +243,15 @@ impl Store {
         temp: &mut Temp,
         folder: &Folder<'_>,
         stat: &Stat,
-        place: Place,
+        place: Placement,
     ) -> Result<Taken, StorageError> {
         let workspace = Arc::clone(&temp.workspace);
         let (tmp, folder) = (workspace.tmp.as_fd(), folder.as_fd());
         let name = split(&order.key).1;
         let done = match (&order.mode, place) {
-            (PutMode::Create, Place::Rename) => self.sys.rename_new(tmp, &temp.name, folder, name),
+            (PutMode::Create, Placement::Rename) => {
+                self.sys.rename_new(tmp, &temp.name, folder, name)
+            }
             (PutMode::Create, _) => self.sys.link(tmp, &temp.name, folder, name),
             _ => self.sys.rename(tmp, &temp.name, folder, name),
         };
@@ -275,7 +280,7 @@ impl Store {
                 }
             }
         }
-        if order.mode != PutMode::Create || place == Place::Rename {
+        if order.mode != PutMode::Create || place == Placement::Rename {
             temp.moved();
         }
         // After a link the drop of `temp` removes the first name.

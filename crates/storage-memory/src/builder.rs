@@ -5,7 +5,25 @@ use std::sync::{Arc, Mutex};
 use icefield_storage::{Clock, KeyForm, SystemClock};
 
 use crate::state::StoreState;
-use crate::{MemoryStorage, Shared};
+use crate::storage::{MemoryStorage, Shared};
+
+impl MemoryStorage {
+    /// Returns an empty store on the clock of the operating system.
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// Returns a builder, to choose the clock or the form of the keys.
+    pub fn builder() -> MemoryStorageBuilder {
+        MemoryStorageBuilder::default()
+    }
+}
+
+impl Default for MemoryStorage {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 /// Chooses the clock and the form of the keys of a [`MemoryStorage`], and what it reports of its dates.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! How a container of Azure Blob Storage is opened.
 
 mod environment;
+mod identity;
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,62 +20,12 @@ use crate::client::{
 use crate::names::KeepsNames;
 pub use environment::AzureEnvironment;
 
+use identity::{Client, Identity, Proof};
+
 /// Bytes of the largest blob that one request makes: 5000 MiB, less what the rest of the request may need.
 const PUT_BYTES: u64 = 4999 << 20;
 /// Deletions that fit into one batch.
 const BATCH: usize = 256;
-
-/// The identity that requests have.
-#[derive(Clone, Default)]
-enum Identity {
-    #[default]
-    Nobody,
-    Key(String),
-    Sas(String),
-    Bearer(String),
-    Client(Client),
-    Renewed(Arc<dyn CredentialProvider<Credential = AzureCredential>>),
-}
-
-/// A program that has a name of its own, and is handed tokens for it.
-#[derive(Clone)]
-struct Client {
-    tenant: String,
-    id: String,
-    proof: Proof,
-    /// The authority that hands them out. Default: Microsoft.
-    authority: Option<String>,
-}
-
-/// The proof of a program's identity.
-#[derive(Clone)]
-enum Proof {
-    Secret(String),
-    /// A file with a token of another service, read anew each time.
-    TokenFile(String),
-}
-
-impl Identity {
-    /// Whether a reader of a request can show the same. A key only signs.
-    fn is_shown_as_it_is(&self) -> bool {
-        !matches!(self, Self::Nobody | Self::Key(_))
-    }
-
-    /// Names the kind of identity, and nothing of it.
-    fn kind(&self) -> &'static str {
-        match self {
-            Self::Nobody => "nobody",
-            Self::Key(_) => "key",
-            Self::Sas(_) => "signature",
-            Self::Bearer(_) => "bearer token",
-            Self::Client(Client { proof, .. }) => match proof {
-                Proof::Secret(_) => "client secret",
-                Proof::TokenFile(_) => "token file",
-            },
-            Self::Renewed(_) => "provider",
-        }
-    }
-}
 
 /// Opens a container of Azure Blob Storage, or what is below a prefix in it.
 #[derive(Clone)]
@@ -128,7 +79,7 @@ impl AzureBuilder {
     /// Signs nothing: for public containers. The default.
     pub fn anonymous(mut self) -> Self {
         self.ambient = false;
-        self.identity = Identity::Nobody;
+        self.identity = Identity::Anonymous;
         self.key_of = None;
         self
     }
@@ -136,7 +87,7 @@ impl AzureBuilder {
     /// Takes the identity from the environment, if none was set before. A key or a signature that the environment
     /// says to be of another account is an error when the container is opened, and is never shown.
     pub fn environment(mut self, environment: AzureEnvironment) -> Self {
-        if let Identity::Nobody = self.identity {
+        if let Identity::Anonymous = self.identity {
             self.identity = environment.identity;
             self.ambient = true;
             if let Identity::Key(_) | Identity::Sas(_) = self.identity {
@@ -279,7 +230,7 @@ impl AzureBuilder {
         }
         azure = match &self.identity {
             // A credential all the same, or it would look for one in the machine.
-            Identity::Nobody => azure.with_skip_signature(true).with_credentials(Arc::new(
+            Identity::Anonymous => azure.with_skip_signature(true).with_credentials(Arc::new(
                 StaticCredentialProvider::new(AzureCredential::BearerToken(String::new())),
             )),
             Identity::Key(key) => azure.with_access_key(key),

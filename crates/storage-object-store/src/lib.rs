@@ -21,6 +21,7 @@
 mod adapter;
 mod fault;
 mod list;
+mod open;
 mod options;
 mod read;
 mod state;

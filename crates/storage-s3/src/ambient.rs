@@ -42,7 +42,7 @@ impl Ambient {
         match chain.0.provide_credentials().await {
             Ok(_) => Ok(Some(chain)),
             Err(CredentialsError::CredentialsNotLoaded(_)) => Ok(None),
-            Err(error) => Err(said(&error)),
+            Err(error) => Err(answer_of(&error)),
         }
     }
 }
@@ -51,7 +51,7 @@ impl Ambient {
 impl CredentialSource for Ambient {
     async fn fetch(&self) -> Result<Credentials, BoxError> {
         let found = self.0.provide_credentials().await;
-        let found = found.map_err(|error| said(&error))?;
+        let found = found.map_err(|error| answer_of(&error))?;
         let mut credentials = Credentials::new(found.access_key_id(), found.secret_access_key());
         if let Some(token) = found.session_token() {
             credentials = credentials.with_session_token(token);
@@ -64,7 +64,7 @@ impl CredentialSource for Ambient {
 }
 
 /// All that is said of an error, in one line.
-fn said(error: &CredentialsError) -> BoxError {
+fn answer_of(error: &CredentialsError) -> BoxError {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

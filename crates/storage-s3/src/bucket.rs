@@ -11,12 +11,11 @@ use aws_sdk_s3::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::primitives::{DateTime, DateTimeFormat};
 use aws_sdk_s3::types::{ChecksumAlgorithm, RequestPayer, StorageClass};
-use icefield_storage::remote::{Fault, FaultKind, Renewed, Target};
+use icefield_storage::remote::{Cause, Fault, FaultKind, Renewed, Target};
 use icefield_storage::{Key, ObjectClass, Prefix};
 
-use crate::builder::Checksum;
 use crate::credentials::Credentials;
-use crate::fault::{fault, said};
+use crate::fault::{answer_of, fault};
 
 /// Under this name an object keeps the id of the write that made it.
 pub(crate) const WRITE_ID: &str = "icefield-write-id";
@@ -140,13 +139,13 @@ impl Bucket {
     where
         E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
     {
-        let expired = said(&error).is_some_and(|said| {
+        let expired = answer_of(&error).is_some_and(|answer| {
             let expired = [
                 "ExpiredToken",
                 "ExpiredTokenException",
                 "TokenRefreshRequired",
             ];
-            expired.contains(&said.code.as_str())
+            expired.contains(&answer.code.as_str())
         });
         let target = Target {
             action,
@@ -214,4 +213,36 @@ impl Intercept for AnswerDate {
 pub(crate) fn time(date: Option<&DateTime>) -> SystemTime {
     date.and_then(|date| SystemTime::try_from(*date).ok())
         .unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+/// A digest that the store checks the bytes of an upload with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Checksum {
+    /// CRC-32.
+    Crc32,
+    /// CRC-32C.
+    Crc32c,
+    /// CRC-64/NVME.
+    Crc64Nvme,
+    /// SHA-256.
+    Sha256,
+}
+
+impl Bucket {
+    /// The fault of one key of a delete request of many.
+    pub(crate) fn refused_delete(&self, key: &Key, code: &str) -> Fault {
+        let target = Target {
+            action: "delete",
+            store: &self.name,
+            key: Some(key),
+        };
+        let source = Cause::boxed(&format!("the store said {code}"));
+        match code {
+            "AccessDenied" => target.denied(source).into(),
+            "SlowDown" => target.of_kind(FaultKind::Throttled, source),
+            "InternalError" | "ServiceUnavailable" => target.of_kind(FaultKind::InDoubt, source),
+            _ => target.of_kind(FaultKind::Final, source),
+        }
+    }
 }

@@ -18,6 +18,8 @@ use icefield_storage::{
 };
 
 use crate::bucket::{Bucket, Labels};
+
+pub use crate::bucket::Checksum;
 use crate::credentials::{Asked, CredentialSource, Credentials, Fixed, Provider};
 use crate::environment::Environment;
 
@@ -36,20 +38,6 @@ pub enum Preset {
     Minio,
     /// Ceph's object gateway: path style.
     Ceph,
-}
-
-/// A digest that the store checks the bytes of an upload with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Checksum {
-    /// CRC-32.
-    Crc32,
-    /// CRC-32C.
-    Crc32c,
-    /// CRC-64/NVME.
-    Crc64Nvme,
-    /// SHA-256.
-    Sha256,
 }
 
 /// Where the keys come from.

@@ -7,7 +7,7 @@ use icefield_storage::remote::{Deleted, Fault, Remote};
 use icefield_storage::{DeleteOutcome, Deletion, Key};
 
 use crate::bucket::Bucket;
-use crate::fault::said;
+use crate::fault::answer_of;
 use crate::version::{agree, as_header, etag};
 
 impl Bucket {
@@ -39,11 +39,11 @@ impl Bucket {
             .await;
         match sent {
             Ok(_) => Ok(DeleteOutcome::Deleted),
-            Err(error) => match (said(&error), &deletion.version) {
-                (Some(said), Some(_)) if matches!(said.status, 404 | 412) => {
+            Err(error) => match (answer_of(&error), &deletion.version) {
+                (Some(answer), Some(_)) if matches!(answer.status, 404 | 412) => {
                     Ok(DeleteOutcome::Refused)
                 }
-                (Some(said), None) if said.status == 404 && said.code != "NoSuchBucket" => {
+                (Some(answer), None) if answer.status == 404 && answer.code != "NoSuchBucket" => {
                     Ok(DeleteOutcome::Deleted)
                 }
                 _ => Err(self.fault("delete", Some(key), generation, error)),

@@ -5,25 +5,25 @@ use std::io;
 
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use icefield_storage::BoxError;
 use icefield_storage::remote::{Cause, Fault, FaultKind, NoSecret, Target};
-use icefield_storage::{BoxError, Key};
-
-use crate::bucket::Bucket;
 
 /// An error answer of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct ErrorAnswer {
     pub(crate) status: u16,
     pub(crate) code: String,
 }
 
 /// Returns what the store answered, if it answered.
-pub(crate) fn said<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> Option<Said> {
+pub(crate) fn answer_of<E: ProvideErrorMetadata>(
+    error: &SdkError<E, HttpResponse>,
+) -> Option<ErrorAnswer> {
     match error {
         SdkError::ServiceError(inner) => {
             let code = error.code().unwrap_or_default().to_owned();
             let status = meant(inner.raw().status().as_u16(), &code);
-            Some(Said { status, code })
+            Some(ErrorAnswer { status, code })
         }
         _ => None,
     }
@@ -48,10 +48,10 @@ pub(crate) fn fault<E>(target: Target<'_>, error: SdkError<E, HttpResponse>) -> 
 where
     E: ProvideErrorMetadata + Error + Send + Sync + 'static,
 {
-    if let Some(said) = said(&error) {
+    if let Some(answer) = answer_of(&error) {
         let message = error.message().unwrap_or_default();
-        let text = format!("the store said {} {} {message}", said.status, said.code);
-        return answered(target, &said, Cause::boxed(&text));
+        let text = format!("the store said {} {} {message}", answer.status, answer.code);
+        return answered(target, &answer, Cause::boxed(&text));
     }
     if let Some(problem) = credential_problem(&error) {
         let problem = format!("the credentials could not be renewed: {problem}");
@@ -65,8 +65,8 @@ where
     target.of_kind(kind, Cause::boxed(&Cause::text(&error)))
 }
 
-fn answered(target: Target<'_>, said: &Said, source: BoxError) -> Fault {
-    match (said.status, said.code.as_str()) {
+fn answered(target: Target<'_>, answer: &ErrorAnswer, source: BoxError) -> Fault {
+    match (answer.status, answer.code.as_str()) {
         (_, "NoSuchBucket") => target.no_bucket("bucket"),
         (_, "NoSuchUpload") => target.of_kind(FaultKind::Vanished, source),
         (404, _) => target.missing("bucket"),
@@ -101,24 +101,6 @@ fn answered(target: Target<'_>, said: &Said, source: BoxError) -> Fault {
         (status, _) => {
             let kind = Fault::kind_of_status(status).unwrap_or(FaultKind::Final);
             target.of_kind(kind, source)
-        }
-    }
-}
-
-impl Bucket {
-    /// The fault of one key of a delete request of many.
-    pub(crate) fn refused_delete(&self, key: &Key, code: &str) -> Fault {
-        let target = Target {
-            action: "delete",
-            store: &self.name,
-            key: Some(key),
-        };
-        let source = Cause::boxed(&format!("the store said {code}"));
-        match code {
-            "AccessDenied" => target.denied(source).into(),
-            "SlowDown" => target.of_kind(FaultKind::Throttled, source),
-            "InternalError" | "ServiceUnavailable" => target.of_kind(FaultKind::InDoubt, source),
-            _ => target.of_kind(FaultKind::Final, source),
         }
     }
 }

@@ -7,7 +7,7 @@ use icefield_storage::Advice;
 use icefield_storage::remote::Fault;
 
 use crate::bucket::{Bucket, Labels};
-use crate::fault::said;
+use crate::fault::answer_of;
 
 /// Where a repository keeps its chunks.
 const CHUNKS: &str = "chunks/";
@@ -33,7 +33,7 @@ impl Bucket {
             .mutate_request(self.stamp());
         match request.send().await {
             Ok(found) => Ok(self.advise(found.rules())),
-            Err(error) => match said(&error).map(|said| (said.status, said.code)) {
+            Err(error) => match answer_of(&error).map(|answer| (answer.status, answer.code)) {
                 Some((_, code)) if code == "NoSuchLifecycleConfiguration" => Ok(self.advise(&[])),
                 // Many servers have no such rules.
                 Some((405 | 501, _)) => Ok(Vec::new()),

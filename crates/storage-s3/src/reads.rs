@@ -9,7 +9,7 @@ use icefield_storage::{
 };
 
 use crate::bucket::{Bucket, WRITE_ID, time};
-use crate::fault::said;
+use crate::fault::answer_of;
 use crate::version::{agree, as_header, etag, split, version};
 
 impl Bucket {
@@ -56,7 +56,7 @@ impl Bucket {
         let output = match sent {
             Ok(output) => output,
             Err(error) => {
-                let mute = said(&error)
+                let mute = answer_of(&error)
                     .is_some_and(|it| matches!(it.status, 400 | 401 | 403) && it.code.is_empty());
                 let fault = self.fault("read", Some(key), generation, error);
                 return Err(match mute {
@@ -94,7 +94,7 @@ impl Bucket {
             .send()
             .await;
         match sent {
-            Err(error) if said(&error).is_some_and(|it| !it.code.is_empty()) => {
+            Err(error) if answer_of(&error).is_some_and(|it| !it.code.is_empty()) => {
                 self.fault("read", Some(key), generation, error)
             }
             _ => fault,
@@ -173,7 +173,7 @@ impl Bucket {
             Ok(output) => output,
             Err(error) => {
                 let key = key.clone();
-                return Err(match said(&error).map(|said| said.status) {
+                return Err(match answer_of(&error).map(|answer| answer.status) {
                     Some(412) => GetFault::Fault(StorageError::PreconditionFailed { key }.into()),
                     Some(304) => GetFault::Fault(StorageError::NotModified { key }.into()),
                     Some(416) => GetFault::NoSuchRange,

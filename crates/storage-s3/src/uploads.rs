@@ -7,7 +7,7 @@ use icefield_storage::remote::{Answer, Fault, FaultKind, Part, Upload, WriteRequ
 use icefield_storage::{Key, StorageError};
 
 use crate::bucket::{AnswerDate, Bucket, WRITE_ID};
-use crate::fault::said;
+use crate::fault::answer_of;
 
 impl Bucket {
     pub(crate) async fn send_begin(
@@ -115,12 +115,12 @@ impl Bucket {
             Ok(output) => return Ok(Self::written(output.e_tag(), write, date.get())),
             Err(error) => error,
         };
-        match said(&error) {
-            Some(said) if Self::is_refusal(&write.mode, said.status, &said.code) => {
+        match answer_of(&error) {
+            Some(answer) if Self::is_refusal(&write.mode, answer.status, &answer.code) => {
                 Ok(Answer::Refused)
             }
             // A collision: the upload has to begin again.
-            Some(said) if said.status == 409 => {
+            Some(answer) if answer.status == 409 => {
                 let fault = self.fault("write", Some(key), generation, error);
                 Err(Fault::new(FaultKind::Vanished, fault.error))
             }
@@ -143,7 +143,7 @@ impl Bucket {
             .await;
         match sent {
             Ok(_) => Ok(()),
-            Err(error) if said(&error).is_some_and(|said| said.status == 404) => Ok(()),
+            Err(error) if answer_of(&error).is_some_and(|answer| answer.status == 404) => Ok(()),
             Err(error) => Err(self.fault("abort", Some(key), generation, error)),
         }
     }

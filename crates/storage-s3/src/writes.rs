@@ -9,7 +9,7 @@ use icefield_storage::remote::{Answer, Fault, Remote, WriteRequest};
 use icefield_storage::{Key, PutMode, StorageError, Version, Written};
 
 use crate::bucket::{AnswerDate, Bucket, WRITE_ID, time};
-use crate::fault::said;
+use crate::fault::answer_of;
 use crate::version::{agree, as_header, etag, version};
 
 /// Bytes of the longest key.
@@ -55,8 +55,8 @@ impl Bucket {
             .await;
         match sent {
             Ok(output) => Ok(Self::written(output.e_tag(), write, date.get())),
-            Err(error) => match said(&error) {
-                Some(said) if Self::is_refusal(&write.mode, said.status, &said.code) => {
+            Err(error) => match answer_of(&error) {
+                Some(answer) if Self::is_refusal(&write.mode, answer.status, &answer.code) => {
                     Ok(Answer::Refused)
                 }
                 _ => Err(self.fault("write", Some(key), generation, error)),
@@ -99,12 +99,12 @@ impl Bucket {
         let output = match sent {
             Ok(output) => output,
             Err(error) => {
-                return match said(&error) {
-                    Some(said) if said.status == 412 && source_version.is_some() => {
+                return match answer_of(&error) {
+                    Some(answer) if answer.status == 412 && source_version.is_some() => {
                         Some(Ok(Answer::Refused))
                     }
                     // Too large for one request.
-                    Some(said) if said.status == 400 => None,
+                    Some(answer) if answer.status == 400 => None,
                     _ => Some(Err(self.fault("copy", Some(from), generation, error))),
                 };
             }

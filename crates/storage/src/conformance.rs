@@ -30,8 +30,10 @@
 //! an error instead of a lie. [`cases`] and [`failures`] run the suite from a program; so it is tested itself,
 //! against stores that are broken on purpose.
 
+mod case;
 mod copies;
 mod deletes;
+mod effort;
 mod keys;
 mod lists;
 mod payloads;
@@ -44,63 +46,13 @@ mod table;
 mod trial;
 mod unreadable;
 
-use std::time::Duration;
-
 use futures::FutureExt;
-use futures::future::BoxFuture;
 
+pub use case::Case;
+pub use effort::Effort;
 pub use subject::Subject;
 pub use table::cases;
 pub use trial::Trial;
-
-/// How much the cases do that can do more or less.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Effort {
-    /// Tasks in a race.
-    pub racers: usize,
-    /// Races of each kind.
-    pub rounds: usize,
-    /// Objects in a long list; more than 1000, or the second page stays untried.
-    pub many: usize,
-    /// Bytes of a large object.
-    pub large: usize,
-    /// When a case is given up as hanging.
-    pub patience: Duration,
-}
-
-impl Default for Effort {
-    fn default() -> Self {
-        Self {
-            racers: 32,
-            rounds: 50,
-            many: 2100,
-            large: 8 << 20,
-            patience: Duration::from_secs(300),
-        }
-    }
-}
-
-impl Effort {
-    /// Returns the effort for a store on which each request takes milliseconds.
-    pub fn slow() -> Self {
-        Self {
-            racers: 8,
-            rounds: 5,
-            many: 1010,
-            large: 6 << 20,
-            ..Self::default()
-        }
-    }
-}
-
-/// One case: a promise by name, and the function that panics if a store does not keep it.
-#[derive(Clone, Copy, Debug)]
-pub struct Case {
-    /// The promise.
-    pub name: &'static str,
-    /// Tries it on an empty store.
-    pub run: fn(Trial) -> BoxFuture<'static, ()>,
-}
 
 /// Runs one case as a test; the macro [`conformance_tests`](crate::conformance_tests) calls it.
 ///

@@ -7,6 +7,10 @@ use crate::{Key, KeyError};
 /// A boxed cause, kept whole.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
 
+/// The problem of an empty object whose name ends in `/`: consoles and file gateways make them to show a folder.
+pub const DIRECTORY_MARKER: &str = "it is a directory marker: an empty object whose name ends in `/`, as consoles and \
+                                    file gateways leave for a folder";
+
 /// Why a storage operation failed. Nothing was written or deleted: an effect that is in doubt is
 /// [`PutOutcome::Unknown`](crate::PutOutcome::Unknown) or
 /// [`DeleteOutcome::Unknown`](crate::DeleteOutcome::Unknown) instead.
@@ -177,7 +181,7 @@ impl StorageError {
 
     /// Returns whether this names a [directory marker](crate::DIRECTORY_MARKER), which holds no data.
     pub fn is_directory_marker(&self) -> bool {
-        matches!(self, Self::UnreadableKey { problem, .. } if problem == crate::DIRECTORY_MARKER)
+        matches!(self, Self::UnreadableKey { problem, .. } if problem == DIRECTORY_MARKER)
     }
 
     /// Returns whether the same request may succeed later.

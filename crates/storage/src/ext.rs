@@ -43,7 +43,7 @@ impl Listed {
     }
 }
 
-/// What is stored under a key, beside bytes that the caller has.
+/// The comparison of a stored object with bytes that the caller has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Compared {
     /// Nothing.

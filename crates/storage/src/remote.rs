@@ -12,6 +12,7 @@
 //! - **Trust**: a store that is not known to honour conditions is tried before the first conditional write.
 
 mod bodies;
+mod copies;
 mod deletes;
 mod lists;
 mod probe;
@@ -351,7 +352,7 @@ impl Storage for RemoteStorage {
         options: CopyOptions,
     ) -> Result<PutOutcome, StorageError> {
         self.0.check_condition(&options.mode).await?;
-        writes::copy(&self.0, from, to, options).await
+        copies::copy(&self.0, from, to, options).await
     }
 
     async fn advice(&self) -> Result<Vec<Advice>, StorageError> {

@@ -2,11 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::{Key, KeyError, MAX_KEY_BYTES, MAX_SEGMENT_BYTES, Prefix, StorageError};
-
-/// The problem of an empty object whose name ends in `/`: consoles and file gateways make them to show a folder.
-pub const DIRECTORY_MARKER: &str = "it is a directory marker: an empty object whose name ends in `/`, as consoles and \
-                                    file gateways leave for a folder";
+use crate::{
+    DIRECTORY_MARKER, Key, KeyError, MAX_KEY_BYTES, MAX_SEGMENT_BYTES, Prefix, StorageError,
+};
 
 /// The name of something that a list cannot give as an object. Backends make one, and yield it as
 /// [`StorageError::UnreadableKey`].

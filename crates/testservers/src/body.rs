@@ -9,6 +9,7 @@ use http::HeaderValue;
 use http::header::CONTENT_LENGTH;
 use http_body::Frame;
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
+use serde_json::Value;
 
 use crate::switches::BodyFault;
 use crate::world::World;
@@ -99,4 +100,12 @@ fn pieces(
 ) -> Body {
     let frames = pieces.map(|piece| piece.map(Frame::data)).chain(end);
     StreamBody::new(frames).boxed_unsync()
+}
+
+/// Returns a reply of JSON.
+pub(crate) fn json(value: &Value) -> Response {
+    let mut response = Response::new(full(value.to_string()));
+    let json = HeaderValue::from_static("application/json; charset=UTF-8");
+    response.headers_mut().insert("content-type", json);
+    response
 }

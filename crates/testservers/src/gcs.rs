@@ -16,11 +16,9 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::HeaderValue;
 use http::request::Parts;
-use serde_json::Value;
 
-use crate::body::{BoxError, Response, full};
+use crate::body::{BoxError, Response};
 use crate::front::{Front, Service};
 use crate::host::Host;
 use crate::log::{LoggedRequest, RequestLog};
@@ -204,12 +202,4 @@ impl Service for Protocol {
         }
         failure.response()
     }
-}
-
-/// Replies with JSON.
-fn reply(value: &Value) -> Response {
-    let mut response = Response::new(full(value.to_string()));
-    let json = HeaderValue::from_static("application/json; charset=UTF-8");
-    response.headers_mut().insert("content-type", json);
-    response
 }

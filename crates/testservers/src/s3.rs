@@ -2,6 +2,7 @@
 //! [`World`].
 
 mod access;
+mod context;
 mod errors;
 mod lifecycle;
 mod list;

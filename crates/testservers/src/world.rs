@@ -7,6 +7,7 @@
 mod condition;
 mod list;
 mod object;
+mod open_upload;
 mod upload;
 
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ pub use condition::{Condition, Refusal};
 pub use list::{Cursor, ListQuery, Listing};
 pub use object::{Attributes, Draft, EtagStyle, StoredObject};
 pub(crate) use object::{hex, md5};
-pub use upload::{OpenUpload, PartLimits, UploadedPart};
+pub use open_upload::{OpenUpload, PartLimits, UploadedPart};
 
 /// Buckets of objects. Servers share one by its `Arc`.
 pub struct World {

@@ -1,35 +1,32 @@
 //! A Zarr store in a plain directory: a file per key, its path the key, letter by letter.
 
+mod base;
 mod buffers;
-mod builder;
+pub(crate) mod builder;
 mod erase;
 mod files;
 mod raw;
 mod resolve;
-#[cfg(test)]
-mod tests;
+mod settings;
+
 mod walk;
 mod write;
 
-use std::any::Any;
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::path::Path;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
-use icefield_storage::{Clock, Entropy, GetRange};
+use icefield_storage::GetRange;
 
-pub use builder::{DirectoryBuilder, Durability, Links, Skipped, WhySkipped};
 pub use raw::{RawEntry, RawKind};
+pub use settings::{Durability, Links, Skipped, WhySkipped};
 
-use crate::blocking::Threads;
 use crate::{Child, Entry, Naming, ReadTree, TreeError, TreeKey, TreePrefix, UriError, WriteTree};
-use buffers::Buffers;
+use base::Base;
 use raw::RawWalk;
 use walk::TreeWalk;
 
@@ -43,48 +40,7 @@ const PORTION: usize = 512;
 #[derive(Clone)]
 pub struct DirectoryTree(Arc<Base>);
 
-/// The directory and how it is used.
-struct Base {
-    path: PathBuf,
-    name: String,
-    /// The base itself, if another that takes its name is not to be gone into.
-    held: Option<OwnedFd>,
-    links: Links,
-    durability: Durability,
-    read_only: bool,
-    must_exist: bool,
-    /// Whether values are written in their places.
-    unseen: bool,
-    leftover_age: Duration,
-    clock: Arc<dyn Clock>,
-    entropy: Arc<dyn Entropy>,
-    skipped: Arc<dyn Fn(&Skipped) + Send + Sync>,
-    /// The value that must not be dropped while the tree is in use.
-    _kept: Option<Arc<dyn Any + Send + Sync>>,
-    threads: Threads,
-    buffers: Buffers,
-    /// Whether the file system tells `a` from `A`: known after the first write.
-    case_matters: OnceLock<bool>,
-    /// The hook of tests between the last byte of a temporary file and its renaming.
-    #[cfg(test)]
-    before_rename: Option<fn()>,
-}
-
 impl DirectoryTree {
-    /// Opens a directory for reading and writing. Writes nothing: one that does not exist is an empty store, and is
-    /// made at the first write. The path itself may lead over symbolic links.
-    ///
-    /// # Errors
-    /// As [`DirectoryBuilder::open`].
-    pub fn open(path: impl Into<PathBuf>) -> Result<Self, TreeError> {
-        Self::builder(path).open()
-    }
-
-    /// Returns a builder, to choose the settings.
-    pub fn builder(path: impl Into<PathBuf>) -> DirectoryBuilder {
-        DirectoryBuilder::new(path.into())
-    }
-
     /// Returns the absolute path of the directory.
     pub fn path(&self) -> &Path {
         &self.0.path
@@ -249,3 +205,6 @@ impl WriteTree for DirectoryTree {
             .await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -43,8 +43,6 @@
 //!
 //! [`Naming`] has the names that file systems have for keys, and `file:` URIs, as pure functions for every platform.
 //!
-//! [`ZMap`] is NCZarr's view of a tree: keys as absolute paths, and netCDF's error numbers.
-//!
 //! # Feature `zarrs`
 //! [`ZarrsTree`] gives any tree the storage traits of the crate `zarrs`, sync and async.
 
@@ -60,15 +58,13 @@ mod uri;
 #[cfg(feature = "zarrs")]
 mod zarrs;
 mod zip;
-mod zmap;
 
 #[cfg(feature = "zarrs")]
 pub use self::zarrs::ZarrsTree;
 pub use bytes::Bytes;
 #[cfg(unix)]
-pub use directory::{
-    DirectoryBuilder, DirectoryTree, Durability, Links, RawEntry, RawKind, Skipped, WhySkipped,
-};
+pub use directory::builder::DirectoryBuilder;
+pub use directory::{DirectoryTree, Durability, Links, RawEntry, RawKind, Skipped, WhySkipped};
 pub use error::TreeError;
 pub use icefield_storage::GetRange;
 pub use key::{KeyError, TreeKey, TreePrefix};
@@ -77,7 +73,6 @@ pub use storage::StorageTree;
 pub use tree::{Child, Children, Entry, ReadTree, WriteTree};
 pub use uri::UriError;
 pub use zip::{ZipBuilder, ZipError, ZipLayout, ZipLimits, ZipTree, ZipWriter};
-pub use zmap::{MalformedKey, ZMap, ZMapError};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

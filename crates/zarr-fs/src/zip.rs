@@ -2,6 +2,7 @@
 
 mod error;
 mod index;
+mod inflate;
 mod layout;
 mod limits;
 mod object;
@@ -13,5 +14,3 @@ pub use layout::ZipLayout;
 pub use limits::ZipLimits;
 pub use read::{ZipBuilder, ZipTree};
 pub use write::ZipWriter;
-
-use read::inflate;

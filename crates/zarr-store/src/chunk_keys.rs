@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use icefield_core::{ArrayMetadata, ChunkIndex, ChunkKeyEncoding, NodePath};
 
-use crate::key::{ChunkKeyProblem, directory};
+use crate::ChunkKeyProblem;
 
 /// The chunk keys of one array, relative to the array's path: the one place where they are spelt and read.
 ///
@@ -180,6 +180,15 @@ fn text_rank(n: u32) -> u64 {
     ];
     let digits = n.checked_ilog10().unwrap_or(0);
     ((u64::from(n) * SHIFTS[digits as usize]) << 4) | u64::from(digits)
+}
+
+/// The text that the keys of a node and of all below it begin with; empty for the root.
+pub(crate) fn directory(node: &NodePath) -> String {
+    let relative = node.as_str().trim_start_matches('/');
+    match relative {
+        "" => String::new(),
+        relative => format!("{relative}/"),
+    }
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ impl ChunkCodec {
         fill_value: &Value,
         shape: &[u64],
     ) -> Result<Self, String> {
-        fletcher32::register();
+        fletcher32::codec::register();
         let described = data_type;
         let shape: Option<Vec<NonZeroU64>> = shape.iter().map(|it| NonZeroU64::new(*it)).collect();
         let shape = shape.ok_or("its chunks have a length of 0")?;

@@ -2,7 +2,7 @@
 
 use icefield_core::{ByteRange, SessionError};
 
-use crate::key::{KeyError, KeyMismatch};
+use crate::{KeyError, KeyMismatch};
 
 /// Why an operation on a [`ZarrStore`](crate::ZarrStore) failed; nothing was changed.
 #[derive(Debug, thiserror::Error)]

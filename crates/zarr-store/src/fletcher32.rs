@@ -8,10 +8,7 @@
 //! ```
 
 #[cfg(feature = "codecs")]
-mod codec;
-
-#[cfg(feature = "codecs")]
-pub(crate) use codec::register;
+pub(crate) mod codec;
 
 /// Bytes of the checksum.
 const LENGTH: usize = 4;

@@ -61,6 +61,7 @@ mod elements;
 mod error;
 mod fletcher32;
 mod key;
+mod key_error;
 mod prefix;
 mod store;
 #[cfg(feature = "zarrs")]
@@ -72,8 +73,10 @@ pub use data_type::element_bytes;
 pub use elements::{ChunkCodec, Elements};
 pub use error::{BlockingError, ZarrStoreError};
 pub use fletcher32::Fletcher32;
-pub use key::{ChunkKeyProblem, KeyError, KeyMismatch, ZarrKey, chunk_key, metadata_key};
-pub use store::{DirListing, ZarrStore};
+pub use key::{ZarrKey, chunk_key, metadata_key};
+pub use key_error::{ChunkKeyProblem, KeyError, KeyMismatch};
+pub use store::ZarrStore;
+pub use store::list::DirListing;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use icefield_core::{NodePath, Session};
 
+use crate::KeyError;
 use crate::ZarrStoreError;
 use crate::chunk_keys::ChunkKeys;
-use crate::key::{
-    KeyError, MAX_CHUNK_SEGMENTS, check_segments, chunk_keys_of, directory, node_path,
-};
+use crate::chunk_keys::directory;
+use crate::key::{MAX_CHUNK_SEGMENTS, check_segments, chunk_keys_of, node_path};
 
 /// A checked prefix: empty, or whole segments each followed by `/`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The store: values by key. Listing and erasing by prefix are in the modules below.
 
 mod erase;
-mod list;
+pub(crate) mod list;
 mod sorted_chunks;
 
 use bytes::Bytes;
@@ -11,8 +11,6 @@ use tokio::runtime::Handle;
 
 use crate::ZarrStoreError;
 use crate::key::ZarrKey;
-
-pub use list::DirListing;
 
 /// Values read at once by one call, unless the caller sets another number.
 const CONCURRENCY: usize = 16;

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use icefield_core::{BranchName, TagName, VirtualSource};
 
-use super::Progress;
 use super::containers::Folders;
 use super::difference::Loaded;
+use super::progress::Progress;
 use crate::layout::ObjectKind;
 use crate::{AlphaError, AlphaId, AlphaRefs, AlphaRepository, Payload, Rule, Snapshot};
 

@@ -1,3 +1,5 @@
+use bytes::Bytes;
+
 use super::*;
 
 const ID: &str = "000G40R40M30E209185GR38E1W";

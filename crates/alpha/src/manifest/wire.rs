@@ -9,7 +9,7 @@ use bytes::Bytes;
 use icefield_core::ChunkIndex;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::{ChunkEntry, Payload};
+use super::entry::{ChunkEntry, Payload};
 use crate::AlphaId;
 
 #[derive(serde::Deserialize)]

@@ -6,8 +6,7 @@ use std::fmt;
 use serde_yaml_ng::value::{Tag, TaggedValue};
 use serde_yaml_ng::{Mapping, Value};
 
-use super::section::{Entry, invalid, mapping, section, take};
-use super::{Setting, UnknownKeys};
+use super::section::{Entry, Setting, UnknownKeys, invalid, mapping, section, take};
 use crate::VirtualLocation;
 use crate::error::FormatError;
 
@@ -42,7 +41,7 @@ pub struct OpaqueYaml(Value);
 pub struct VirtualChunkContainer {
     /// A name; unused in spec 1.
     pub name: Option<String>,
-    /// What locations in it begin with. Ends in `/`, which is added where it is missing.
+    /// The beginning of all locations in it. Ends in `/`, which is added where it is missing.
     pub url_prefix: String,
     /// How to reach it.
     pub store: VirtualStore,
@@ -113,7 +112,7 @@ section! { whole
 }
 
 impl S3Options {
-    /// What is yes or no and was left open is no: the reference implementation cannot read a configuration that says
+    /// A yes-or-no option that was left open is no: the reference implementation cannot read a configuration that says
     /// nothing of it.
     fn spelt_out(&self) -> Self {
         let mut all = self.clone();

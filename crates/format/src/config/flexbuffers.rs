@@ -8,8 +8,8 @@ use bytes::Bytes;
 use serde_yaml_ng::value::{Tag, TaggedValue};
 use serde_yaml_ng::{Mapping, Value};
 
+use super::repository::{MAX_FILE_LEN, MAX_IN_MEMORY, RepositoryConfig};
 use super::section::{Entry, invalid};
-use super::{MAX_FILE_LEN, MAX_IN_MEMORY, RepositoryConfig};
 use crate::error::{FormatError, FormatFile};
 use crate::flexbuffers;
 

@@ -3,14 +3,15 @@
 
 use serde_yaml_ng::Value;
 
-use super::{RepositoryConfig, Setting, UnknownKeys};
+use super::repository::RepositoryConfig;
+use super::section::{Setting, UnknownKeys};
 use crate::manifest::LocationCompression;
 
 const UPDATES: &str = "num_updates_per_repo_info_file";
 const COMPRESSION: &str = "manifest.virtual_chunk_location_compression";
 /// The section of `manifest` that [`COMPRESSION`] names.
 const SECTION: &str = "virtual_chunk_location_compression";
-/// What is in it, with the least and the largest number.
+/// Its keys, with the least and the largest number.
 const KEYS: [(&str, i64, i64); 4] = [
     ("min_num_chunks", 0, u16::MAX as i64),
     ("dictionary_max_training_samples", 0, u16::MAX as i64),

@@ -4,8 +4,18 @@ use std::num::{NonZeroU16, NonZeroU64};
 
 use serde_yaml_ng::{Mapping, Value};
 
-use super::settings::Setting;
 use crate::error::FormatError;
+
+/// A setting that this crate knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name, with a dot between the parts.
+    pub name: String,
+    /// The allowed values, in words.
+    pub allowed: &'static str,
+    /// The value in force where nothing is set, as YAML; none where the store or the reader decides.
+    pub default: Option<&'static str>,
+}
 
 /// Keys of a mapping that this crate does not know. They are kept as they are and written back.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -114,9 +124,9 @@ macro_rules! plain_entries {
             fn settings(
                 name: &str,
                 default: Option<&'static str>,
-                into: &mut Vec<$crate::config::Setting>,
+                into: &mut Vec<$crate::config::section::Setting>,
             ) {
-                into.push($crate::config::Setting {
+                into.push($crate::config::section::Setting {
                     name: name.to_owned(),
                     allowed: $allowed,
                     default,
@@ -161,14 +171,14 @@ macro_rules! section {
         pub struct $name {
             $($(#[$field_doc])* pub $field: Option<$type>,)*
             /// Keys that this crate does not know.
-            pub unknown: $crate::config::UnknownKeys,
+            pub unknown: $crate::config::section::UnknownKeys,
         }
 
         impl $crate::config::section::Entry for $name {
             fn settings(
                 name: &str,
                 _: Option<&'static str>,
-                into: &mut Vec<$crate::config::Setting>,
+                into: &mut Vec<$crate::config::section::Setting>,
             ) {
                 let dot = if name.is_empty() { "" } else { "." };
                 $(<$type as $crate::config::section::Entry>::settings(
@@ -186,7 +196,7 @@ macro_rules! section {
                 let mut map = mapping(value, key)?;
                 Ok(Self {
                     $($field: take(&mut map, key, stringify!($field))?,)*
-                    unknown: $crate::config::UnknownKeys(map),
+                    unknown: $crate::config::section::UnknownKeys(map),
                 })
             }
 

@@ -2,20 +2,11 @@
 
 use serde_yaml_ng::{Mapping, Value};
 
-use super::section::{Entry, invalid};
-use super::{ContainerEntry, RepositoryConfig, second};
+use super::containers::ContainerEntry;
+use super::repository::RepositoryConfig;
+use super::second;
+use super::section::{Entry, Setting, invalid};
 use crate::error::FormatError;
-
-/// A setting that this crate knows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
-    /// Its name, with a dot between the parts.
-    pub name: String,
-    /// What it may be, in words.
-    pub allowed: &'static str,
-    /// What is in force where nothing is set, as YAML; none where the store or the reader decides.
-    pub default: Option<&'static str>,
-}
 
 /// Why a setting cannot be read or set.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +15,7 @@ pub enum SettingError {
     /// There is no such setting.
     #[error("there is no setting {name:?}{}", meant(.nearest.as_deref()))]
     Unknown {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
         /// One with a similar name.
         nearest: Option<String>,
@@ -36,9 +27,9 @@ pub enum SettingError {
         name: String,
         /// The value, shortened.
         value: String,
-        /// What it may be.
+        /// The allowed values, in words.
         allowed: &'static str,
-        /// What is wrong, if the allowed values do not say it.
+        /// The problem, if the allowed values do not say it.
         why: Option<String>,
     },
     /// The value is no YAML.
@@ -201,7 +192,7 @@ impl RepositoryConfig {
     }
 }
 
-/// Says what is wrong with regular expressions, as those who apply them would find out.
+/// Says what is wrong with regular expressions, as their application would find out.
 fn wrong_expressions<'a>(all: &'a [&str]) -> impl Iterator<Item = String> + 'a {
     all.iter().filter_map(|expression| {
         let wrong = regex::bytes::Regex::new(expression).err()?;

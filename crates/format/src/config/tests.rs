@@ -1,4 +1,6 @@
+use super::repository::{MAX_FILE_LEN, MAX_IN_MEMORY};
 use super::*;
+use crate::error::FormatError;
 
 const DEFAULT: &str = "\
 inline_chunk_threshold_bytes: null

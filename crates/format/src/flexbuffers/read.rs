@@ -2,8 +2,12 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::{FlexBuffersError, MAX_DEPTH_READ, kind};
+use super::error::FlexBuffersError;
+use super::type_code;
 use crate::budget::Budget;
+
+/// Deepest nesting that is read, so that hostile bytes cannot exhaust the stack.
+pub(super) const MAX_DEPTH_READ: usize = 256;
 
 /// Where a value is named, and as what.
 #[derive(Clone, Copy)]
@@ -111,41 +115,45 @@ impl Reader<'_> {
             Ok(Value::from(text))
         };
         match kind {
-            kind::STRING => text(self.string(target()?, target_width, at)?),
-            kind::KEY => text(self.key(target()?, at)?),
-            kind::MAP => self.map(target()?, target_width, at, depth),
-            kind::VECTOR => {
+            type_code::STRING => text(self.string(target()?, target_width, at)?),
+            type_code::KEY => text(self.key(target()?, at)?),
+            type_code::MAP => self.map(target()?, target_width, at, depth),
+            type_code::VECTOR => {
                 let items = target()?;
                 let len = self.length(items, target_width, at)?;
                 self.untyped(items, len, target_width, at, depth)
             }
-            kind::VECTOR_INT..=kind::VECTOR_STRING | kind::VECTOR_BOOL => {
+            type_code::VECTOR_INT..=type_code::VECTOR_STRING | type_code::VECTOR_BOOL => {
                 let items = target()?;
                 let len = self.length(items, target_width, at)?;
                 let item = match kind {
-                    kind::VECTOR_BOOL => kind::BOOL,
-                    _ => kind - kind::VECTOR_INT + kind::INT,
+                    type_code::VECTOR_BOOL => type_code::BOOL,
+                    _ => kind - type_code::VECTOR_INT + type_code::INT,
                 };
                 self.typed(items, len, target_width, item, depth)
             }
-            kind::PAIR_INT..=kind::QUADRUPLE_FLOAT => {
-                let len = usize::from((kind - kind::PAIR_INT) / 3 + 2);
-                let item = (kind - kind::PAIR_INT) % 3 + kind::INT;
+            type_code::PAIR_INT..=type_code::QUADRUPLE_FLOAT => {
+                let len = usize::from((kind - type_code::PAIR_INT) / 3 + 2);
+                let item = (kind - type_code::PAIR_INT) % 3 + type_code::INT;
                 self.typed(target()?, len, target_width, item, depth)
             }
             _ => {
                 self.spend(0)?;
                 match kind {
-                    kind::NULL => Ok(Value::Null),
-                    kind::BOOL => Ok(Value::from(self.uint(at, width, at)? != 0)),
-                    kind::INT => Ok(Value::from(self.int(at, width, at)?)),
-                    kind::UINT => Ok(Value::from(self.uint(at, width, at)?)),
-                    kind::FLOAT => Ok(number(self.float(at, width, at)?)),
-                    kind::INDIRECT_INT => Ok(Value::from(self.int(target()?, target_width, at)?)),
-                    kind::INDIRECT_UINT => {
+                    type_code::NULL => Ok(Value::Null),
+                    type_code::BOOL => Ok(Value::from(self.uint(at, width, at)? != 0)),
+                    type_code::INT => Ok(Value::from(self.int(at, width, at)?)),
+                    type_code::UINT => Ok(Value::from(self.uint(at, width, at)?)),
+                    type_code::FLOAT => Ok(number(self.float(at, width, at)?)),
+                    type_code::INDIRECT_INT => {
+                        Ok(Value::from(self.int(target()?, target_width, at)?))
+                    }
+                    type_code::INDIRECT_UINT => {
                         Ok(Value::from(self.uint(target()?, target_width, at)?))
                     }
-                    kind::INDIRECT_FLOAT => Ok(number(self.float(target()?, target_width, at)?)),
+                    type_code::INDIRECT_FLOAT => {
+                        Ok(number(self.float(target()?, target_width, at)?))
+                    }
                     found => Err(FlexBuffersError::Type { at, found }),
                 }
             }

@@ -1,6 +1,8 @@
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::read::MAX_DEPTH_READ;
+use super::write::MAX_DEPTH_WRITTEN;
 use super::*;
 
 fn decode(document: &[u8]) -> Result<Value, FlexBuffersError> {

@@ -4,7 +4,11 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{FlexBuffersError, MAX_DEPTH_WRITTEN, kind};
+use super::error::FlexBuffersError;
+use super::type_code;
+
+/// Deepest nesting that is written. The same as that of JSON texts, through which values come in.
+pub(super) const MAX_DEPTH_WRITTEN: usize = 128;
 
 /// A value that is named by the next vector, or by the root.
 #[derive(Clone, Copy)]
@@ -71,13 +75,13 @@ impl<'a> Writer<'a> {
         let below = depth.checked_sub(1);
         let below = below.ok_or(FlexBuffersError::TooDeep { limit })?;
         match value {
-            Value::Null => Ok(in_place(kind::NULL, 0, 1)),
-            Value::Bool(is) => Ok(in_place(kind::BOOL, u64::from(*is), 1)),
+            Value::Null => Ok(in_place(type_code::NULL, 0, 1)),
+            Value::Bool(is) => Ok(in_place(type_code::BOOL, u64::from(*is), 1)),
             Value::Number(number) => Ok(if let Some(number) = number.as_u64() {
-                in_place(kind::UINT, number, width_of(number))
+                in_place(type_code::UINT, number, width_of(number))
             } else if let Some(number) = number.as_i64() {
                 let width = width_of_signed(number);
-                in_place(kind::INT, number.cast_unsigned(), width)
+                in_place(type_code::INT, number.cast_unsigned(), width)
             } else {
                 float(number.as_f64().unwrap_or_default())
             }),
@@ -121,7 +125,7 @@ impl<'a> Writer<'a> {
         let at = self.document.len();
         self.document.extend_from_slice(text.as_bytes());
         self.document.push(0);
-        let kind = kind::STRING;
+        let kind = type_code::STRING;
         Item::Written { at, width, kind }
     }
 
@@ -136,7 +140,7 @@ impl<'a> Writer<'a> {
             document.push(0);
             at
         });
-        let (width, kind) = (1, kind::KEY);
+        let (width, kind) = (1, type_code::KEY);
         Ok(Item::Written { at, width, kind })
     }
 
@@ -157,7 +161,9 @@ impl<'a> Writer<'a> {
     /// Writes what is in a slot: a number, or how far back something is.
     fn slot(&mut self, item: &Item, width: usize) {
         let bits = match *item {
-            Item::InPlace { bits, kind, .. } if kind == kind::FLOAT => widened(bits, item, width),
+            Item::InPlace { bits, kind, .. } if kind == type_code::FLOAT => {
+                widened(bits, item, width)
+            }
             Item::InPlace { bits, .. } => bits,
             Item::Written { at, .. } => (self.document.len() - at) as u64,
         };
@@ -174,8 +180,8 @@ impl<'a> Writer<'a> {
         for key in keys {
             self.slot(key, width);
         }
-        // What the map says of it is only the width.
-        let kind = kind::KEY;
+        // The map names only its width.
+        let kind = type_code::KEY;
         Item::Written { at, width, kind }
     }
 
@@ -201,8 +207,8 @@ impl<'a> Writer<'a> {
         let types = items.iter().map(|item| packed(item, width));
         self.document.extend(types);
         let kind = match keys {
-            Some(_) => kind::MAP,
-            None => kind::VECTOR,
+            Some(_) => type_code::MAP,
+            None => type_code::VECTOR,
         };
         Item::Written { at, width, kind }
     }
@@ -216,8 +222,8 @@ fn in_place(kind: u8, bits: u64, width: usize) -> Item {
 fn float(value: f64) -> Item {
     let short = value as f32;
     match f64::from(short) == value {
-        true => in_place(kind::FLOAT, u64::from(short.to_bits()), 4),
-        false => in_place(kind::FLOAT, value.to_bits(), 8),
+        true => in_place(type_code::FLOAT, u64::from(short.to_bits()), 4),
+        false => in_place(type_code::FLOAT, value.to_bits(), 8),
     }
 }
 

@@ -1,8 +1,7 @@
 //! A manifest written anew with compressed locations.
 
-use super::{
-    ChunkRef, EncodedManifest, LocationCompression, LocationDictionary, Manifest, ManifestEncoder,
-};
+use super::encode::{EncodedManifest, ManifestEncoder};
+use super::{ChunkRef, LocationCompression, LocationDictionary, Manifest};
 use crate::envelope::{DecodeLimits, MAX_BODY_LEN, SpecVersion, Writer};
 use crate::error::FormatError;
 
@@ -34,7 +33,7 @@ impl EncodedManifest {
         writer: &Writer,
     ) -> Result<Self, FormatError> {
         let limits = DecodeLimits::up_to(SpecVersion::V2);
-        // What was just written is sound. One that is too large for the usual limits stays as it is.
+        // The file that was just written is sound. One that is too large for the usual limits stays as it is.
         let Ok(plain) = Manifest::decode(&self.bytes, self.info.id, &limits) else {
             return Ok(self);
         };

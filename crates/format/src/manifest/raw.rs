@@ -3,32 +3,6 @@
 //! All of it is bounds-checked: a body that breaks a rule which the verifier should have found
 //! panics here instead of being undefined behaviour.
 
-/// Slots of the tables, as in `schemas/manifest.fbs`.
-pub(super) mod slot {
-    pub(in crate::manifest) const MANIFEST_ID: usize = 0;
-    pub(in crate::manifest) const MANIFEST_ARRAYS: usize = 1;
-    pub(in crate::manifest) const MANIFEST_DICTIONARY: usize = 2;
-    pub(in crate::manifest) const MANIFEST_COMPRESSION: usize = 3;
-    pub(in crate::manifest) const MANIFEST_EXTRA: usize = 4;
-
-    pub(in crate::manifest) const ARRAY_NODE_ID: usize = 0;
-    pub(in crate::manifest) const ARRAY_REFS: usize = 1;
-    pub(in crate::manifest) const ARRAY_EXTRA: usize = 2;
-
-    pub(in crate::manifest) const REF_INDEX: usize = 0;
-    pub(in crate::manifest) const REF_INLINE: usize = 1;
-    pub(in crate::manifest) const REF_OFFSET: usize = 2;
-    pub(in crate::manifest) const REF_LENGTH: usize = 3;
-    pub(in crate::manifest) const REF_CHUNK_ID: usize = 4;
-    pub(in crate::manifest) const REF_LOCATION: usize = 5;
-    pub(in crate::manifest) const REF_ETAG: usize = 6;
-    pub(in crate::manifest) const REF_LAST_MODIFIED: usize = 7;
-    pub(in crate::manifest) const REF_COMPRESSED_LOCATION: usize = 8;
-    pub(in crate::manifest) const REF_EXTRA: usize = 9;
-    /// Slots of a chunk ref that are known.
-    pub(in crate::manifest) const REF_SLOTS: usize = 10;
-}
-
 /// Returns `N` bytes, none past the end.
 #[inline]
 pub(super) fn get<const N: usize>(body: &[u8], at: usize) -> Option<&[u8; N]> {

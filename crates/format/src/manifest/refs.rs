@@ -3,12 +3,57 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use super::raw::{self, Table, slot};
-use super::search::{self, RefBox};
-use super::{Checksum, ChunkRef, Manifest};
+use super::raw::{self, Table};
+use super::ref_box::RefBox;
+use super::{Checksum, ChunkRef, Manifest, slot};
 use crate::error::{FormatError, FormatFile, MalformedBody};
 use crate::id::{ChunkId, NodeId};
 use crate::index::ChunkIndex;
+use crate::order;
+
+impl Manifest {
+    fn arrays_vector(&self) -> (usize, usize) {
+        Table::root(&self.body)
+            .vector(slot::MANIFEST_ARRAYS)
+            .unwrap_or_default()
+    }
+
+    /// Returns the number of arrays.
+    #[must_use]
+    pub fn array_count(&self) -> usize {
+        self.arrays_vector().1
+    }
+
+    fn array_at(&self, start: usize, position: usize) -> ArrayRefs<'_> {
+        ArrayRefs::new(self, raw::follow(&self.body, start + 4 * position))
+    }
+
+    /// Returns the arrays, by node id.
+    pub fn arrays(&self) -> impl ExactSizeIterator<Item = ArrayRefs<'_>> + DoubleEndedIterator {
+        let (start, len) = self.arrays_vector();
+        (0..len).map(move |position| self.array_at(start, position))
+    }
+
+    /// Finds the refs of an array, by binary search.
+    #[must_use]
+    pub fn array(&self, node: &NodeId) -> Option<ArrayRefs<'_>> {
+        let (start, len) = self.arrays_vector();
+        let compare = |at| self.array_at(start, at).node_id().cmp(node);
+        let position = order::search(0..len, compare).ok()?;
+        Some(self.array_at(start, position))
+    }
+
+    /// Finds the ref of one chunk.
+    ///
+    /// # Errors
+    /// As [`RefRecord::chunk_ref`].
+    pub fn get(&self, node: &NodeId, index: &[u32]) -> Result<Option<ChunkRef<'_>>, FormatError> {
+        match self.array(node) {
+            Some(array) => array.get(index),
+            None => Ok(None),
+        }
+    }
+}
 
 /// The refs of one array in a manifest, by index.
 #[derive(Clone, Copy)]
@@ -109,25 +154,6 @@ impl<'a> ArrayRefs<'a> {
     ) -> impl ExactSizeIterator<Item = RefRecord<'a>> + DoubleEndedIterator + use<'a> {
         let array = *self;
         (0..self.len).map(move |position| array.record(position))
-    }
-
-    /// Finds the ref of one chunk.
-    ///
-    /// # Errors
-    /// As [`RefRecord::chunk_ref`].
-    pub fn get(&self, index: &[u32]) -> Result<Option<ChunkRef<'a>>, FormatError> {
-        match self.position(index) {
-            Ok(position) => self.record(position).chunk_ref().map(Some),
-            Err(_) => Ok(None),
-        }
-    }
-
-    /// Finds the position of a chunk's ref.
-    ///
-    /// # Errors
-    /// The position where such a ref would be.
-    pub fn position(&self, index: &[u32]) -> Result<usize, usize> {
-        search::position(self, index)
     }
 }
 

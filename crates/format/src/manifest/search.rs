@@ -8,50 +8,39 @@
 
 use std::cmp::Ordering;
 
+use super::ChunkRef;
+use super::ref_box::{MAX_DIMENSIONS, RefBox};
 use super::refs::{ArrayRefs, RefRecord};
+use crate::error::FormatError;
 use crate::order;
 
 /// Looks by interpolation before giving up on evenness.
 const MAX_LOOKS: usize = 4;
 
-/// Arrays of fewer refs are searched by bisection: they are in the caches anyway.
-const FEW: usize = 64;
-/// Dimensions up to which interpolation works; no real array has more.
-const MAX_DIMENSIONS: usize = 8;
-
-/// The box that the refs of one array span. The verifier finds it on its way over the refs.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct RefBox {
-    /// Position of the first item of the array's list of refs, which identifies the array.
-    pub(super) start: usize,
-    low: [u32; MAX_DIMENSIONS],
-    high: [u32; MAX_DIMENSIONS],
-}
-
-impl RefBox {
-    /// Returns an empty box, unless the array is searched without one.
-    pub(super) fn new(start: usize, refs: usize) -> Option<Self> {
-        let empty = Self {
-            start,
-            low: [u32::MAX; MAX_DIMENSIONS],
-            high: [0; MAX_DIMENSIONS],
-        };
-        (refs >= FEW).then_some(empty)
+impl<'a> ArrayRefs<'a> {
+    /// Finds the ref of one chunk.
+    ///
+    /// # Errors
+    /// As [`RefRecord::chunk_ref`].
+    pub fn get(&self, index: &[u32]) -> Result<Option<ChunkRef<'a>>, FormatError> {
+        match self.position(index) {
+            Ok(position) => self.record(position).chunk_ref().map(Some),
+            Err(_) => Ok(None),
+        }
     }
 
-    /// Grows the box to hold an index, of which dimensions beyond the limit are ignored.
-    #[inline]
-    pub(super) fn include(&mut self, index: impl Iterator<Item = u32>) {
-        for ((low, high), at) in self.low.iter_mut().zip(&mut self.high).zip(index) {
-            *low = at.min(*low);
-            *high = at.max(*high);
-        }
+    /// Finds the position of a chunk's ref.
+    ///
+    /// # Errors
+    /// The position where such a ref would be.
+    pub fn position(&self, index: &[u32]) -> Result<usize, usize> {
+        position(self, index)
     }
 }
 
 /// Returns the position of the ref with this index, or else the one where it would be.
-pub(super) fn position(array: &ArrayRefs<'_>, index: &[u32]) -> Result<usize, usize> {
-    // What is before `low` is less than the index, what is at `high` or after is greater.
+fn position(array: &ArrayRefs<'_>, index: &[u32]) -> Result<usize, usize> {
+    // Refs before `low` are less than the index, refs at `high` or after are greater.
     let (mut low, mut high) = (0, array.len());
     let Some(line) = Line::new(array, index) else {
         return bisect(array, low, high, index);

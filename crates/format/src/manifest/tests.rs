@@ -1,10 +1,11 @@
 use flatbuffers::FlatBufferBuilder;
 
-use super::encode::ManifestRoot;
+use super::encode::{EncodedManifest, ManifestEncoder, ManifestRoot};
 use super::*;
 use crate::envelope::{SpecVersion, Writer};
 use crate::error::SortedList;
 use crate::generated as fb;
+use crate::id::NodeId;
 use crate::verified::Verified;
 
 const ID: ManifestId = ManifestId::from_bytes([7; 12]);
@@ -432,10 +433,10 @@ fn hold_against_the_stock_verifier(body: &[u8]) -> bool {
         }
         _ => {}
     }
-    if let Ok(facts) = ours {
+    if let Ok(summary) = ours {
         // And everything that it accepts can be read.
         let body = Bytes::copy_from_slice(body);
-        let manifest = Manifest::from_facts(SpecVersion::V1, body, facts);
+        let manifest = Manifest::from_verified(SpecVersion::V1, body, summary);
         for array in manifest.arrays() {
             for record in array.refs() {
                 record.chunk_ref().unwrap();

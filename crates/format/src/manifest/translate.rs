@@ -11,8 +11,10 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::raw::{Table, slot};
-use super::{ArrayRefs, ChunkRef, EncodedManifest, Manifest, verify};
+use super::encode::EncodedManifest;
+use super::raw::Table;
+use super::refs::{ArrayRefs, RefRecord};
+use super::{ChunkRef, Manifest, slot, verify};
 use crate::envelope::{FileKind, Writer};
 use crate::error::{FormatError, FormatFile};
 use crate::id::{ManifestId, NodeId};
@@ -95,8 +97,8 @@ impl Manifest {
     ) -> Option<Self> {
         // The locations are those of the original, which were within its limit.
         let (file, limit) = (FormatFile::Manifest(id), u64::from(u32::MAX));
-        let facts = verify::verify(&body, file, self.version, limit).ok()?;
-        let copy = Self::from_facts(self.version, body, facts);
+        let summary = verify::verify(&body, file, self.version, limit).ok()?;
+        let copy = Self::from_verified(self.version, body, summary);
         let same = copy.id == id
             && copy.total_refs == self.total_refs
             && copy.array_count() == 1
@@ -215,7 +217,7 @@ fn same_refs(old: &ArrayRefs<'_>, new: &ArrayRefs<'_>, by: &[i64]) -> Option<boo
     Some(true)
 }
 
-impl super::RefRecord<'_> {
+impl RefRecord<'_> {
     /// Returns where the coordinates begin in the body, and how many there are.
     fn index_place(&self) -> (usize, usize) {
         self.table().vector(slot::REF_INDEX).unwrap_or_default()

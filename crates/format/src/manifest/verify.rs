@@ -4,7 +4,7 @@
 //! limits on size, and checks the format's rules on the way: refs strictly ascend, each has a
 //! location, no byte range overflows. Tests hold the two verifiers against each other.
 //!
-//! What makes it fast is that chunk refs share a few vtables. Each is checked once, and a ref then
+//! It is fast because chunk refs share a few vtables. Each is checked once, and a ref then
 //! costs a handful of comparisons.
 //!
 //! Work is linear in the body however hostile: refs are counted against the body's size, ranks are
@@ -13,17 +13,17 @@
 use std::cmp::Ordering;
 
 use super::locations::{Collector, Locations};
-use super::raw::{self, slot};
-use super::search::RefBox;
+use super::ref_box::RefBox;
+use super::{raw, slot};
 use crate::envelope::{MAX_BODY_LEN, SpecVersion};
 use crate::error::{FormatError, FormatFile, LocationError, MalformedBody, SortedList};
 use crate::id::{ManifestId, NodeId};
 use crate::index::MAX_RANK;
 use crate::order;
 
-/// What the verifier learns.
+/// The facts that the verifier learns.
 #[derive(Debug)]
-pub(super) struct Facts {
+pub(super) struct ManifestSummary {
     pub(super) id: ManifestId,
     pub(super) total_refs: u64,
     /// By position of the refs.
@@ -92,7 +92,7 @@ pub(super) fn verify(
     file: FormatFile,
     version: SpecVersion,
     location_limit: u64,
-) -> Result<Facts, FormatError> {
+) -> Result<ManifestSummary, FormatError> {
     let mut verifier = Verifier {
         body,
         file,
@@ -112,7 +112,7 @@ pub(super) fn verify(
     let locations = verifier.locations.map(Collector::finish);
     let mut boxes = verifier.boxes;
     boxes.sort_unstable_by_key(|corners| corners.start);
-    Ok(Facts {
+    Ok(ManifestSummary {
         id,
         total_refs,
         boxes,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use flatbuffers::{ForwardsUOffset, Vector};
 
-use super::graph::{Entry, Facts, SnapshotGraph};
+use super::graph::{Entry, SnapshotDetails, SnapshotGraph};
 use super::metadata::Metadata;
 use super::ops_log::{OpsLog, Update, UpdateKind};
 use super::status::{Availability, FeatureFlag, FeatureFlags, RepoStatus};
@@ -146,7 +146,7 @@ impl Reader<'_> {
                     }
                 },
             };
-            let facts = Facts {
+            let details = SnapshotDetails {
                 id: SnapshotId::from_bytes(info.id().0),
                 flushed_at: info.flushed_at(),
                 message: Text::within(self.body, info.message()),
@@ -156,15 +156,15 @@ impl Reader<'_> {
                     None => Bytes::new(),
                 },
             };
-            let facts = Arc::new(facts);
-            entries.push(Entry { parent, facts });
+            let details = Arc::new(details);
+            entries.push(Entry { parent, details });
         }
         let entries = Arc::new(entries);
         let graph = SnapshotGraph { entries };
         match graph.cycle() {
             Some(at) => Err(FormatError::OwnAncestor {
                 file: FILE,
-                snapshot: graph.entries[at].facts.id,
+                snapshot: graph.entries[at].details.id,
             }),
             None => Ok(graph),
         }
@@ -180,7 +180,7 @@ impl Reader<'_> {
         let tip = |(position, found): (usize, fb::Ref<'_>)| {
             let at = found.snapshot_index();
             match snapshots.entries.get(at as usize) {
-                Some(entry) => Ok((Text::within(self.body, found.name()), entry.facts.id)),
+                Some(entry) => Ok((Text::within(self.body, found.name()), entry.details.id)),
                 None => Err(FormatError::DanglingSnapshot {
                     file: FILE,
                     list: kind,

@@ -81,11 +81,11 @@ impl RepoInfo {
             add(1, name.as_str().len());
         }
         for entry in self.snapshots.entries.iter() {
-            let (count, text) = items(&entry.facts.metadata);
-            let facts = &entry.facts;
+            let (count, text) = items(&entry.details.metadata);
+            let details = &entry.details;
             add(
                 1 + count,
-                text + facts.message.as_str().len() + facts.pruned.len(),
+                text + details.message.as_str().len() + details.pruned.len(),
             );
         }
         for update in self.log.updates() {
@@ -152,17 +152,17 @@ impl RepoInfo {
     fn snapshot_tables(&self, builder: &mut Builder) -> Tables<fb::SnapshotInfo<'static>> {
         let mut tables = Vec::with_capacity(self.snapshots.len());
         for entry in self.snapshots.entries.iter() {
-            let facts = &entry.facts;
-            let pruned: Vec<_> = (facts.pruned.as_chunks().0.iter())
+            let details = &entry.details;
+            let pruned: Vec<_> = (details.pruned.as_chunks().0.iter())
                 .map(|id| fb::ObjectId12(*id))
                 .collect();
-            let id = fb::ObjectId12(*facts.id.as_bytes());
+            let id = fb::ObjectId12(*details.id.as_bytes());
             let args = fb::SnapshotInfoArgs {
                 id: Some(&id),
                 parent_offset: entry.parent.map_or(-1, u32::cast_signed),
-                flushed_at: facts.flushed_at,
-                message: Some(builder.create_string(facts.message.as_str())),
-                metadata: metadata(builder, &facts.metadata),
+                flushed_at: details.flushed_at,
+                message: Some(builder.create_string(details.message.as_str())),
+                metadata: metadata(builder, &details.metadata),
                 // Absent, never an empty list.
                 pruned_ancestor_tx_logs: (!pruned.is_empty())
                     .then(|| builder.create_vector(&pruned)),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::edit::RepoEditError;
+use super::edit_error::RepoEditError;
 use super::metadata::Metadata;
 use crate::error::FormatError;
 use crate::id::SnapshotId;
@@ -31,9 +31,9 @@ pub struct NewSnapshotInfo<'a> {
     pub pruned_ancestor_tx_logs: &'a [SnapshotId],
 }
 
-/// What is known of a snapshot beside its parent.
+/// The properties of a snapshot beside its parent.
 #[derive(Debug, Clone)]
-pub(super) struct Facts {
+pub(super) struct SnapshotDetails {
     pub(super) id: SnapshotId,
     pub(super) flushed_at: u64,
     pub(super) message: Text,
@@ -46,7 +46,7 @@ pub(super) struct Facts {
 pub(super) struct Entry {
     /// Position of the parent.
     pub(super) parent: Option<u32>,
-    pub(super) facts: Arc<Facts>,
+    pub(super) details: Arc<SnapshotDetails>,
 }
 
 /// The snapshots of a repository, by id. A value that is cheap to clone.
@@ -68,7 +68,7 @@ pub struct SnapshotInfo<'a> {
 impl SnapshotGraph {
     pub(super) fn position(&self, id: &SnapshotId) -> Result<usize, usize> {
         self.entries
-            .binary_search_by(|entry| entry.facts.id.cmp(id))
+            .binary_search_by(|entry| entry.details.id.cmp(id))
     }
 
     /// Returns the number of snapshots.
@@ -137,7 +137,7 @@ impl SnapshotGraph {
             return Err(RepoEditError::SnapshotExists(id));
         };
         let parent = new.parent.map(|parent| self.known(parent)).transpose()?;
-        let facts = Arc::new(Facts {
+        let details = Arc::new(SnapshotDetails {
             id,
             flushed_at: new.flushed_at,
             message: new.message.into(),
@@ -147,7 +147,7 @@ impl SnapshotGraph {
         // Entries behind the new one move by one place.
         let moved = |parent: u32| parent + u32::from(parent as usize >= at);
         let parent = parent.map(moved);
-        let new = Entry { parent, facts };
+        let new = Entry { parent, details };
         match Arc::get_mut(&mut self.entries) {
             Some(entries) => {
                 for entry in &mut *entries {
@@ -160,7 +160,7 @@ impl SnapshotGraph {
                 let (before, behind) = self.entries.split_at(at);
                 let copy = |entry: &Entry| Entry {
                     parent: entry.parent.map(moved),
-                    facts: Arc::clone(&entry.facts),
+                    details: Arc::clone(&entry.details),
                 };
                 let mut entries = Vec::with_capacity(self.entries.len() + 1);
                 entries.extend(before.iter().map(copy));
@@ -194,10 +194,10 @@ impl SnapshotGraph {
         let entry = &mut Arc::make_mut(&mut self.entries)[at];
         entry.parent = parent;
         let pruned = concatenated(pruned);
-        if entry.facts.pruned != pruned {
-            let mut facts = Facts::clone(&entry.facts);
-            facts.pruned = pruned;
-            entry.facts = Arc::new(facts);
+        if entry.details.pruned != pruned {
+            let mut details = SnapshotDetails::clone(&entry.details);
+            details.pruned = pruned;
+            entry.details = Arc::new(details);
         }
         Ok(())
     }
@@ -222,14 +222,14 @@ impl SnapshotGraph {
             let parent = match entry.parent.map(|parent| (parent, places[parent as usize])) {
                 Some((_, Some(place))) => Some(place),
                 Some((parent, None)) => {
-                    let parent = self.entries[parent as usize].facts.id;
-                    let child = entry.facts.id;
+                    let parent = self.entries[parent as usize].details.id;
+                    let child = entry.details.id;
                     return Err(RepoEditError::ParentOfKept { parent, child });
                 }
                 None => None,
             };
-            let facts = Arc::clone(&entry.facts);
-            entries.push(Entry { parent, facts });
+            let details = Arc::clone(&entry.details);
+            entries.push(Entry { parent, details });
         }
         self.entries = Arc::new(entries);
         Ok(())
@@ -240,7 +240,7 @@ impl<'a> SnapshotInfo<'a> {
     /// Returns the id.
     #[must_use]
     pub fn id(&self) -> SnapshotId {
-        self.entry.facts.id
+        self.entry.details.id
     }
 
     /// Returns the parent; none for a root.
@@ -258,13 +258,13 @@ impl<'a> SnapshotInfo<'a> {
     /// Returns the time of the commit in microseconds since the Unix epoch.
     #[must_use]
     pub fn flushed_at(&self) -> u64 {
-        self.entry.facts.flushed_at
+        self.entry.details.flushed_at
     }
 
     /// Returns the message of the commit.
     #[must_use]
     pub fn message(&self) -> &'a str {
-        self.entry.facts.message.as_str()
+        self.entry.details.message.as_str()
     }
 
     /// Decodes the metadata of the commit, which may take `limit` bytes in memory.
@@ -272,7 +272,7 @@ impl<'a> SnapshotInfo<'a> {
     /// # Errors
     /// [`FormatError::FlexBuffers`] with the key; [`FormatError::MetadataTooLarge`].
     pub fn metadata(&self, limit: u64) -> Result<BTreeMap<String, Value>, FormatError> {
-        self.entry.facts.metadata.decode(limit)
+        self.entry.details.metadata.decode(limit)
     }
 
     /// Returns the ancestors between parent and snapshot that expiration took out, oldest first (spec 2.1). Their transaction
@@ -280,7 +280,7 @@ impl<'a> SnapshotInfo<'a> {
     pub fn pruned_ancestor_tx_logs(
         &self,
     ) -> impl ExactSizeIterator<Item = SnapshotId> + DoubleEndedIterator + use<'a> {
-        let ids = self.entry.facts.pruned.as_chunks().0;
+        let ids = self.entry.details.pruned.as_chunks().0;
         ids.iter().map(|id| SnapshotId::from_bytes(*id))
     }
 }
@@ -292,11 +292,13 @@ fn concatenated(ids: &[SnapshotId]) -> Bytes {
 impl PartialEq for SnapshotGraph {
     fn eq(&self, other: &Self) -> bool {
         let same = |(one, two): (&Entry, &Entry)| {
-            let facts = |it: &Facts| (it.id, it.flushed_at, it.message.clone(), it.pruned.clone());
+            let details = |it: &SnapshotDetails| {
+                (it.id, it.flushed_at, it.message.clone(), it.pruned.clone())
+            };
             one.parent == two.parent
-                && (Arc::ptr_eq(&one.facts, &two.facts)
-                    || facts(&one.facts) == facts(&two.facts)
-                        && one.facts.metadata == two.facts.metadata)
+                && (Arc::ptr_eq(&one.details, &two.details)
+                    || details(&one.details) == details(&two.details)
+                        && one.details.metadata == two.details.metadata)
         };
         Arc::ptr_eq(&self.entries, &other.entries)
             || self.len() == other.len() && self.entries.iter().zip(other.entries.iter()).all(same)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::status::RepoStatus;
 use crate::id::SnapshotId;
 
-/// What an update did.
+/// The kind of an update.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the names of fields say what they are")]
@@ -64,7 +64,7 @@ pub enum UpdateKind {
 /// One entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Update {
-    /// What was done.
+    /// The kind of the update.
     pub kind: UpdateKind,
     /// When, in microseconds since the Unix epoch.
     pub updated_at: u64,

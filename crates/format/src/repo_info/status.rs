@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Who may do what with a repository (spec 2, §3, RepoStatus).
+/// Whether a repository may be read and written (spec 2, §3, RepoStatus).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Availability {
@@ -40,7 +40,7 @@ impl Availability {
 /// The status of a repository.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RepoStatus {
-    /// Who may do what.
+    /// Whether the repository may be read and written.
     pub availability: Availability,
     /// When that was set, in microseconds since the Unix epoch.
     pub set_at: u64,

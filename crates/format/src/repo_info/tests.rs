@@ -5,6 +5,7 @@ use flatbuffers::{FlatBufferBuilder, WIPOffset};
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::edit::NewRepoInfo;
 use super::*;
 use crate::envelope::{DecodeLimits, FileKind, IDENTIFIER, SpecVersion, Writer};
 use crate::error::{FormatFile, SortedList};

@@ -3,11 +3,11 @@
 use super::record::{ArrayRecord, ManifestRefRecord};
 use super::{ManifestFiles, Snapshot};
 use crate::envelope::SpecVersion;
-use crate::error::{FormatError, FormatFile, SortedList};
+use crate::error::{FormatError, SortedList};
 use crate::generated as fb;
 use crate::id::{ManifestId, NodeId};
 use crate::index::MAX_RANK;
-use crate::order::ascending;
+use crate::order::{ascending, unique_ids};
 use crate::path;
 
 pub(super) fn check(snapshot: &Snapshot) -> Result<(), FormatError> {
@@ -58,7 +58,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Result<(), FormatError> {
             }
         }
     }
-    unique(ids, file)
+    unique_ids(ids, file)
 }
 
 fn check_array(
@@ -104,16 +104,4 @@ fn check_array(
         }
     }
     Ok(())
-}
-
-/// Checks that no node id is used twice.
-pub(crate) fn unique(mut ids: Vec<NodeId>, file: FormatFile) -> Result<(), FormatError> {
-    ids.sort_unstable();
-    match ids.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(FormatError::DuplicateNodeId {
-            file,
-            node: pair[0],
-        }),
-        None => Ok(()),
-    }
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use flatbuffers::{FlatBufferBuilder, WIPOffset};
 use serde_json::Value;
 
-use super::{DimensionShape, INITIAL_MESSAGE, ManifestFileInfo, SnapshotRoot, check};
+use super::{DimensionShape, INITIAL_MESSAGE, ManifestFileInfo, SnapshotRoot};
 use crate::budget::Budget;
 use crate::envelope::{DecodeLimits, FileKind, IDENTIFIER, SpecVersion, Writer};
 use crate::error::{FormatError, FormatFile, SortedList};
@@ -46,11 +46,11 @@ pub struct NewNode<'a> {
     pub path: &'a str,
     /// The exact bytes of its `zarr.json`.
     pub user_data: &'a [u8],
-    /// What it is.
+    /// Its kind, and of an array its data.
     pub data: NewNodeData<'a>,
 }
 
-/// What a node to be written is.
+/// The kind of a node to be written, and the data of an array.
 #[derive(Debug, Clone, Copy)]
 pub enum NewNodeData<'a> {
     /// A group.
@@ -390,7 +390,7 @@ impl<'a> SnapshotEncoder<'a> {
         if self.header.parent_id == Some(self.header.id) {
             return Err(FormatError::OwnParent { file });
         }
-        check::unique(std::mem::take(&mut self.ids), file)?;
+        order::unique_ids(std::mem::take(&mut self.ids), file)?;
         let text: usize = self.header.metadata.keys().map(String::len).sum();
         let fixed = self.header.message.len() + text + 64 * self.header.metadata.len();
         let extras = self.manifest_extras.values().copied().chain(self.extra);

@@ -10,7 +10,7 @@ use crate::id::{ManifestId, NodeId};
 use crate::index::Extents;
 use crate::path::NodePath;
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NodeKind {
     /// A group.
@@ -86,7 +86,7 @@ impl fmt::Debug for NodeRecord<'_> {
     }
 }
 
-/// What an array has beyond other nodes, borrowed from its snapshot.
+/// The data of an array beyond that of other nodes, borrowed from its snapshot.
 #[derive(Clone, Copy)]
 pub struct ArrayRecord<'a>(fb::ArrayNodeData<'a>, SpecVersion);
 

@@ -1,5 +1,8 @@
 use serde_json::json;
 
+use super::encode::{
+    ManifestRef, NewNode, NewNodeData, NewSnapshot, SnapshotEncoder, initial_snapshot,
+};
 use super::*;
 use crate::envelope::{SpecVersion, Writer};
 use crate::error::SortedList;

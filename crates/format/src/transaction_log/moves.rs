@@ -6,9 +6,9 @@ use std::fmt;
 use crate::error::{FormatError, FormatFile, SortedList};
 use crate::generated as fb;
 use crate::id::NodeId;
-use crate::order;
+use crate::order::{self, unique_ids};
 use crate::path::{self, NodePath};
-use crate::snapshot::{NodeKind, unique_ids};
+use crate::snapshot::NodeKind;
 
 /// Tag of a group. It is the default, and so may be absent.
 const GROUP: u8 = 0;
@@ -24,7 +24,7 @@ pub struct MovedNode {
     pub to: NodePath,
     /// Its id, which it keeps.
     pub id: NodeId,
-    /// What it is.
+    /// Its kind.
     pub kind: NodeKind,
 }
 

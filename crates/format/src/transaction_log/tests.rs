@@ -1,3 +1,4 @@
+use super::encode::{TransactionLogEncoder, initial_transaction_log};
 use super::*;
 use crate::envelope::{SpecVersion, Writer};
 

@@ -1,4 +1,4 @@
-//! What matches a pattern on the local disk.
+//! Files of the local disk that match a pattern.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::{Error, ErrorKind};
 /// Returns the names below a directory that match, sorted.
 pub(super) async fn found(base: PathBuf, pattern: Pattern) -> Result<Vec<Vec<String>>, Error> {
     let walked = tokio::task::spawn_blocking(move || {
-        let mut walk = Walk {
+        let mut walk = FolderWalk {
             pattern,
             found: Vec::new(),
             hierarchies: Vec::new(),
@@ -22,13 +22,13 @@ pub(super) async fn found(base: PathBuf, pattern: Pattern) -> Result<Vec<Vec<Str
     ended.map_err(|error| Error::new(ErrorKind::Other, error))?
 }
 
-struct Walk {
+struct FolderWalk {
     pattern: Pattern,
     found: Vec<Vec<String>>,
     hierarchies: Vec<Vec<String>>,
 }
 
-impl Walk {
+impl FolderWalk {
     /// Looks into a directory, which lies under `names` below the base.
     fn directory(&mut self, directory: &Path, names: &mut Vec<String>) -> Result<(), Error> {
         // The working directory has no name.
@@ -36,7 +36,7 @@ impl Walk {
         let listed = std::fs::read_dir(if is_here { Path::new(".") } else { directory });
         let entries = match listed {
             Ok(entries) => entries,
-            // What is not there has nothing that matches, nor has a file.
+            // A missing folder has nothing that matches, nor has a file.
             Err(error) if is_gone(&error) => return Ok(()),
             Err(error) => return Err(unreadable(directory, error)),
         };

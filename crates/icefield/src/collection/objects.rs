@@ -1,4 +1,4 @@
-//! What matches a pattern in a bucket.
+//! Objects of a bucket that match a pattern.
 
 use futures::TryStreamExt;
 use icefield_storage::{Key, ListOptions, ObjectMeta, Prefix, Storage, StorageExt};

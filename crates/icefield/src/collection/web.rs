@@ -1,4 +1,4 @@
-//! What matches a pattern on a web server, by the pages on which it lists its directories.
+//! Files of a web server that match a pattern, by the pages on which it lists its directories.
 
 use super::pattern::Pattern;
 use super::{MOST, settled, too_many};

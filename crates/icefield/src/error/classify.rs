@@ -8,7 +8,8 @@ use icefield_format::{FormatError, IdError, PathError, RepoEditError};
 use icefield_storage::{KeyError, StorageError};
 use icefield_zarr_store::ZarrStoreError;
 
-use super::{ErrorKind, Unsettled};
+use super::kind::ErrorKind;
+use super::unsettled::Unsettled;
 use crate::{LocationError, RevisionError};
 
 /// Knows its kind.

@@ -1,61 +1,8 @@
 //! Outcomes as errors, for callers that have nothing to do on *refused* and *unknown* but to report them.
 
 use icefield_core::{CommitOutcome, EditOutcome, RefsError, Refusal, SnapshotId};
-use icefield_storage::StorageError;
 
-use crate::{Error, ErrorKind};
-
-/// Why a commit or an edit of a ref is not known to have landed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Unsettled {
-    /// The branch points elsewhere.
-    #[error(
-        "the branch has moved to snapshot {found} meanwhile: nothing was changed; look at what is new, then do it again"
-    )]
-    BranchMoved {
-        /// Where it points now.
-        found: SnapshotId,
-    },
-    /// A commit that landed meanwhile touched the same things.
-    #[error("the edits collide with commit {snapshot}, in {} places: nothing was committed", .conflicts.len())]
-    Conflicts {
-        /// The other commit.
-        snapshot: SnapshotId,
-        /// All collisions with it.
-        conflicts: Vec<icefield_core::Conflict>,
-    },
-    /// The branch was deleted.
-    #[error("the branch was deleted meanwhile: nothing was changed")]
-    BranchGone,
-    /// The name is in use.
-    #[error("a ref of this name exists already: choose another name")]
-    AlreadyExists,
-    /// The name of a deleted tag.
-    #[error(
-        "a tag of this name was deleted, and the name of a tag is never given again: choose another name"
-    )]
-    NameTaken,
-    /// There is nothing to delete.
-    #[error("there is no ref of this name")]
-    NotFound,
-    /// The commit may or may not be on the branch.
-    #[error(
-        "it is not known whether the commit landed: look for snapshot {snapshot} in the history of the branch"
-    )]
-    CommitUnknown {
-        /// The snapshot to look for.
-        snapshot: SnapshotId,
-        /// What the store said.
-        source: StorageError,
-    },
-    /// The edit may or may not have landed.
-    #[error("it is not known whether the edit landed: read the ref to find out")]
-    EditUnknown {
-        /// What the store said.
-        source: StorageError,
-    },
-}
+use crate::{Error, ErrorKind, Unsettled};
 
 /// Returns the snapshot of a commit that landed, and everything else as an error.
 ///

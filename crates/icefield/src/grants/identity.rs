@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use icefield_storage::{BoxError, Storage};
 
-use super::GrantedBucket;
+use super::bucket::GrantedBucket;
 use crate::Schemes;
 
 /// Opens granted buckets with credentials, or without. Language bindings supply these; where requests go is not
@@ -19,7 +19,7 @@ pub trait Identity: fmt::Debug + Send + Sync + 'static {
     /// Opens the bucket, for reading, at its endpoint, and below its prefix.
     ///
     /// # Errors
-    /// What cannot be opened.
+    /// The bucket cannot be opened.
     async fn open(&self, bucket: &GrantedBucket) -> Result<Arc<dyn Storage>, BoxError>;
 }
 

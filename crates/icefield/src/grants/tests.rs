@@ -1,6 +1,10 @@
-use icefield_format::config::{HttpOptions, S3Options};
+use async_trait::async_trait;
+use icefield_core::VirtualLocation;
+use icefield_format::config::{HttpOptions, S3Options, VirtualStore};
+use icefield_storage::{BoxError, Storage};
 
 use super::*;
+use crate::location::file_url;
 
 /// Credentials that a caller supplies.
 #[derive(Debug)]

@@ -6,11 +6,11 @@ use std::time::Duration;
 use icefield_format::config::{HttpOptions, VirtualStore};
 use icefield_storage::Storage;
 
-use super::GrantedPrefix;
 use super::bucket::is_true;
+use super::prefix::GrantedPrefix;
 use crate::{Error, Location, Schemes};
 
-/// What of a container on a web server may be heeded.
+/// The options of a container on a web server that may be used.
 #[derive(Default)]
 pub(super) struct WebOptions {
     /// Of one attempt.

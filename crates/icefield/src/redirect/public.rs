@@ -1,4 +1,4 @@
-//! Which servers a stranger may have asked: those that anybody can reach.
+//! The check that a redirect leads to a public server.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,7 +7,7 @@ use icefield_storage_object_store::is_public;
 use crate::Location;
 use crate::bucket_url::BucketUrl;
 
-/// What a redirect may say beside the place. The rest would turn off checks, or make a requester pay.
+/// The options that a redirect may have. The rest would turn off checks, or make a requester pay.
 const OPTIONS: &[&str] = &["endpoint", "region", "path_style", "preset", "anonymous"];
 
 /// Checks where a location leads to.
@@ -37,7 +37,7 @@ fn check_url(url: &str) -> Result<(), String> {
     if !scheme.eq_ignore_ascii_case("https") {
         return Err("a redirect may only lead to servers of https://".to_owned());
     }
-    // A backslash ends the name of a server, too, to those who read URLs as browsers do.
+    // A backslash ends the name of a server, too, for programs that read URLs as browsers do.
     let authority = rest.split(['/', '?', '#', '\\']).next();
     let authority = authority.unwrap_or_default();
     if authority.contains('@') {
@@ -61,7 +61,7 @@ fn public_host(host: &str) -> Result<(), String> {
     let name = host.strip_suffix('.').unwrap_or(host);
     let labels: Vec<&str> = name.split('.').collect();
     let last = labels.last().copied().unwrap_or_default();
-    // What ends with a number is read as an address, in ways of which there are many: 127.1, 0x7f.1, 2130706433.
+    // A name that ends with a number is read as an address, in ways of which there are many: 127.1, 0x7f.1, 2130706433.
     let numeric = last.starts_with(|first: char| first.is_ascii_digit());
     let here = [
         "localhost",

@@ -10,13 +10,13 @@ use icefield_format::{ChunkRef, DecodeLimits, Manifest};
 use icefield_storage::Storage;
 
 use super::file::{Input, bad};
-use super::inspect::{MAX_FILE, read_index};
+use super::index::{MAX_FILE, read_index};
 use super::member::Member;
 use crate::Progress;
 use crate::copy::CopyError;
 use crate::copy::objects::{self, Decoded};
 use crate::gather::{Gather, Record};
-use crate::listing::{Kind, listed};
+use crate::listing::{ObjectKind, listed};
 
 /// The size of a chunk object that is not in the bundle.
 const ELSEWHERE: u64 = u64::MAX;
@@ -33,7 +33,7 @@ struct Object {
 
 impl Object {
     fn name(&self) -> String {
-        Kind::Chunk.named(self.id).key()
+        ObjectKind::Chunk.named(self.id).key()
     }
 
     fn check_end(&self, size: u64) -> Result<(), CopyError> {
@@ -135,7 +135,7 @@ impl Contents {
             return Ok(());
         };
         let mut found =
-            listed(destination, Kind::Chunk, first.id).map_err(CopyError::Destination)?;
+            listed(destination, ObjectKind::Chunk, first.id).map_err(CopyError::Destination)?;
         let mut there = found.try_next().await.map_err(CopyError::Destination)?;
         for object in objects {
             if object.size != ELSEWHERE {
@@ -170,8 +170,8 @@ impl Contents {
         read_index(&mut input).await?;
         while let Some(entry) = input.next().await? {
             match Member::parse(&entry.name)? {
-                Member::Object(Kind::Chunk, id) => self.has(id, entry.size),
-                Member::Object(Kind::Manifest, id) => {
+                Member::Object(ObjectKind::Chunk, id) => self.has(id, entry.size),
+                Member::Object(ObjectKind::Manifest, id) => {
                     let file = input.whole(&entry, MAX_FILE).await?;
                     self.needs(&manifest(id, &file, limits)?)?;
                 }
@@ -187,7 +187,9 @@ impl Contents {
 
 /// Asks for one object that a list lacks: only the store's word for the object itself counts.
 async fn check_one(destination: &dyn Storage, object: &Object) -> Result<(), CopyError> {
-    let key = Kind::Chunk.key(object.id).map_err(CopyError::Destination)?;
+    let key = ObjectKind::Chunk
+        .key(object.id)
+        .map_err(CopyError::Destination)?;
     match destination.head(&key).await {
         Ok(meta) => object.check_end(meta.size),
         Err(error) if error.is_not_found() => Err(bad(format!(
@@ -203,7 +205,7 @@ pub(crate) fn manifest(
     file: &[u8],
     limits: &DecodeLimits,
 ) -> Result<Manifest, CopyError> {
-    match objects::decode(Kind::Manifest.named(id), file, limits) {
+    match objects::decode(ObjectKind::Manifest.named(id), file, limits) {
         Ok(Decoded::Manifest(manifest)) => Ok(manifest),
         Ok(_) => unreachable!("BUG: the kind was asked for"),
         Err(error) => Err(bad(error.to_string())),

@@ -10,7 +10,8 @@ use icefield_storage::Bytes;
 
 use super::contents::{self, Contents};
 use super::file::{Entry, Input, bad};
-use super::index::{BundleEnd, BundleIndex, END, INDEX, VERSION};
+use super::index::{BundleEnd, END, MAX_FILE, MAX_INDEX, read_index};
+use super::inspected::Inspected;
 use super::member::{Member, Section};
 use super::repo;
 use super::seals::Seals;
@@ -20,38 +21,12 @@ use crate::copy::objects::{self, Decoded};
 use crate::copy::plan::SourceRefs;
 use crate::copy::refs::MAX_REF_LEN;
 use crate::copy::{Bounds, CopyError, MAX_CONFIG_LEN, Moved};
-use crate::listing::Kind;
+use crate::listing::ObjectKind;
 
-/// Most bytes of one file of metadata.
-pub(crate) const MAX_FILE: u64 = 2 << 30;
-/// Most bytes of the index, and of all refs together.
-const MAX_INDEX: u64 = 64 << 20;
 /// Most bytes of the end.
 const MAX_END: u64 = 4 << 10;
 
-/// What a bundle says, all of it checked but what only the destination can tell.
-#[derive(Debug)]
-pub(crate) struct Inspected {
-    pub(crate) index: BundleIndex,
-    /// The version of the format.
-    pub(crate) spec: SpecVersion,
-    pub(crate) initial: Option<Bytes>,
-    pub(crate) config: Option<Bytes>,
-    /// The state of a repository of spec version 2.
-    pub(crate) repo: Option<RepoInfo>,
-    pub(crate) refs: SourceRefs,
-    /// What deleted tags pointed to.
-    pub(crate) deleted: BTreeMap<TagName, Bytes>,
-    /// The snapshots in it, of a repository of spec version 2, parents before their children.
-    pub(crate) snapshots: Vec<SnapshotInfo>,
-    /// The snapshots in it and their parents.
-    pub(crate) parents: HashMap<SnapshotId, Option<SnapshotId>>,
-    /// Manifests that its snapshots name and that are not in it, ascending.
-    pub(crate) foreign_manifests: BTreeSet<[u8; 12]>,
-    pub(crate) end: BundleEnd,
-}
-
-/// What the first reading of a bundle has told.
+/// The result of the first reading of a bundle.
 #[derive(Debug)]
 pub(crate) struct Inspection {
     pub(crate) inspected: Inspected,
@@ -127,36 +102,6 @@ pub(crate) async fn inspect<R: Read + Send + 'static>(
     inspecting.finish()
 }
 
-/// Reads the first entry, and says of which version of the format it is, and how many bytes it has.
-pub(crate) async fn read_index<R: Read + Send + 'static>(
-    input: &mut Input<R>,
-) -> Result<(BundleIndex, SpecVersion, u64), CopyError> {
-    let entry = match input.next().await {
-        Ok(Some(entry)) if entry.name == INDEX => entry,
-        Ok(_) => return Err(bad(format!("it does not begin with {INDEX}"))),
-        Err(error) => return Err(error),
-    };
-    let bytes = input.whole(&entry, MAX_INDEX).await?;
-    #[derive(serde::Deserialize)]
-    struct Versioned {
-        version: u64,
-    }
-    let wrong = |error: serde_json::Error| bad(format!("{INDEX}: {error}"));
-    // The version first: in a later one the other members may mean something else.
-    let version: Versioned = serde_json::from_slice(&bytes).map_err(wrong)?;
-    if version.version > VERSION {
-        return Err(CopyError::NewerBundle {
-            found: version.version,
-            supported: VERSION,
-        });
-    }
-    let index: BundleIndex = serde_json::from_slice(&bytes).map_err(wrong)?;
-    match index.spec() {
-        Some(spec) => Ok((index, spec, entry.size)),
-        None => Err(bad(format!("{INDEX} is not that of a bundle"))),
-    }
-}
-
 struct Inspecting {
     inspected: Inspected,
     /// Ascending, because they come so.
@@ -211,22 +156,22 @@ impl Inspecting {
             }
             Member::Repo => self.repo(input.whole(entry, MAX_FILE).await?, limits),
             // Passed over here, and digested.
-            Member::Object(Kind::Chunk, id) => {
+            Member::Object(ObjectKind::Chunk, id) => {
                 self.contents.has(id, entry.size);
                 Ok(())
             }
-            Member::Object(Kind::Manifest, id) => {
+            Member::Object(ObjectKind::Manifest, id) => {
                 let file = input.whole(entry, MAX_FILE).await?;
                 self.manifests.push(id);
                 self.contents.needs(&contents::manifest(id, &file, limits)?)
             }
-            Member::Object(kind @ Kind::TransactionLog, id) => {
+            Member::Object(kind @ ObjectKind::TransactionLog, id) => {
                 let file = input.whole(entry, MAX_FILE).await?;
                 self.logs.push(id);
                 let decoded = objects::decode(kind.named(id), &file, limits);
                 decoded.map(drop).map_err(|error| bad(error.to_string()))
             }
-            Member::Object(Kind::Snapshot, id) => {
+            Member::Object(ObjectKind::Snapshot, id) => {
                 let file = input.whole(entry, MAX_FILE).await?;
                 self.snapshot(SnapshotId::from_bytes(id), file, limits)
             }
@@ -283,7 +228,7 @@ impl Inspecting {
             match self.manifests.binary_search(info.id.as_bytes()) {
                 Ok(at) => self.named[at] = true,
                 Err(_) if self.inspected.index.requires.is_empty() => {
-                    let key = Kind::Manifest.named(*info.id.as_bytes()).key();
+                    let key = ObjectKind::Manifest.named(*info.id.as_bytes()).key();
                     return Err(bad(format!(
                         "snapshot {id} needs {key}, which is not in it"
                     )));
@@ -349,12 +294,12 @@ impl Inspecting {
         }
     }
 
-    /// What nothing in the bundle refers to may be something that the destination has lost, and something else by then.
+    /// An object to which nothing in the bundle refers may be one that the destination has lost, with other bytes.
     fn check_needed(&mut self) -> Result<(), CopyError> {
         self.named.resize(self.manifests.len(), false);
         let unnamed = self.manifests.iter().zip(&self.named);
         let unnamed = unnamed.filter(|(_, named)| !**named);
-        let unnamed = unnamed.map(|(id, _)| Kind::Manifest.named(*id));
+        let unnamed = unnamed.map(|(id, _)| ObjectKind::Manifest.named(*id));
         let parents = &self.inspected.parents;
         let has_parent = |id: &SnapshotId| parents.get(id).is_some_and(Option::is_some);
         let mut pruned: BTreeSet<SnapshotId> = BTreeSet::new();
@@ -366,7 +311,7 @@ impl Inspecting {
         let is_needed = |id: &SnapshotId| has_parent(id) || pruned.contains(id);
         let stray = self.logs.iter();
         let stray = stray.filter(|id| !is_needed(&SnapshotId::from_bytes(**id)));
-        let stray = stray.map(|id| Kind::TransactionLog.named(*id));
+        let stray = stray.map(|id| ObjectKind::TransactionLog.named(*id));
         match unnamed.chain(stray).next() {
             Some(object) => Err(bad(format!("nothing in it needs {}", object.key()))),
             None => Ok(()),

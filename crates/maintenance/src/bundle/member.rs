@@ -3,13 +3,12 @@
 use icefield_format::SnapshotId;
 use icefield_format::layout::{self, IdKey, RefKey};
 
-use super::FORM;
 use super::file::bad;
 use super::index::END;
 use crate::copy::CopyError;
-use crate::listing::Kind;
+use crate::listing::ObjectKind;
 
-/// What entries come in which order.
+/// The sections of a bundle, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Section {
     Initial,
@@ -23,11 +22,11 @@ pub(crate) enum Section {
     End,
 }
 
-/// What an entry is by its name.
+/// The kind of an entry, by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Member {
     /// An object named by an id.
-    Object(Kind, [u8; 12]),
+    Object(ObjectKind, [u8; 12]),
     Config,
     Ref(RefKey),
     /// The state of a repository of spec version 2.
@@ -49,10 +48,12 @@ impl Member {
         }
         if let Some(id) = layout::parse_id_key(name) {
             return Ok(match id {
-                IdKey::Chunk(id) => Self::Object(Kind::Chunk, *id.as_bytes()),
-                IdKey::Manifest(id) => Self::Object(Kind::Manifest, *id.as_bytes()),
-                IdKey::TransactionLog(id) => Self::Object(Kind::TransactionLog, *id.as_bytes()),
-                IdKey::Snapshot(id) => Self::Object(Kind::Snapshot, *id.as_bytes()),
+                IdKey::Chunk(id) => Self::Object(ObjectKind::Chunk, *id.as_bytes()),
+                IdKey::Manifest(id) => Self::Object(ObjectKind::Manifest, *id.as_bytes()),
+                IdKey::TransactionLog(id) => {
+                    Self::Object(ObjectKind::TransactionLog, *id.as_bytes())
+                }
+                IdKey::Snapshot(id) => Self::Object(ObjectKind::Snapshot, *id.as_bytes()),
             });
         }
         match layout::parse_ref_key(name, FORM) {
@@ -64,13 +65,13 @@ impl Member {
     /// Returns the part of the bundle that it belongs to.
     pub(crate) fn section(&self) -> Section {
         match self {
-            Self::Object(Kind::Chunk, _) => Section::Chunks,
-            Self::Object(Kind::Manifest, _) => Section::Manifests,
-            Self::Object(Kind::TransactionLog, _) => Section::Logs,
-            Self::Object(Kind::Snapshot, id) if id == SnapshotId::INITIAL.as_bytes() => {
+            Self::Object(ObjectKind::Chunk, _) => Section::Chunks,
+            Self::Object(ObjectKind::Manifest, _) => Section::Manifests,
+            Self::Object(ObjectKind::TransactionLog, _) => Section::Logs,
+            Self::Object(ObjectKind::Snapshot, id) if id == SnapshotId::INITIAL.as_bytes() => {
                 Section::Initial
             }
-            Self::Object(Kind::Snapshot, _) => Section::Snapshots,
+            Self::Object(ObjectKind::Snapshot, _) => Section::Snapshots,
             Self::Config => Section::Config,
             Self::Ref(_) => Section::Refs,
             Self::Repo => Section::Repo,
@@ -78,3 +79,6 @@ impl Member {
         }
     }
 }
+
+/// How names are spelt in a bundle: plain ASCII.
+pub(crate) const FORM: layout::KeyForm = layout::KeyForm::ObjectStorePath;

@@ -11,7 +11,7 @@ use icefield_refs::{RefsError, RepoSettings, micros_of_time};
 use icefield_storage::Bytes;
 
 use super::file::bad;
-use super::inspect::Inspected;
+use super::inspected::Inspected;
 use crate::copy::CopyError;
 use crate::copy::plan::{Plan, SourceRefs};
 use crate::copy::receive::infos;
@@ -79,7 +79,7 @@ pub(super) fn believe(inspected: &mut Inspected) -> Result<(), CopyError> {
     let Some(repo) = &inspected.repo else {
         return Err(bad("it has no object `repo`"));
     };
-    // What cannot be read is not handed on.
+    // A configuration that cannot be read is not copied.
     RepoSettings::of(repo).map_err(|error| bad(error.to_string()))?;
     let graph = repo.snapshots();
     for info in &mut inspected.snapshots {

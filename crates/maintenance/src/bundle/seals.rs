@@ -1,4 +1,4 @@
-//! What the entries of a bundle were when it was checked, so that a later reading believes no other bytes.
+//! Digests of the entries of a bundle, taken when it was checked, so that a later reading accepts no other bytes.
 //!
 //! A seal is the head of the digest of the file up to the end of an entry. Seals of as many entries are held as the bound
 //! on memory allows; of a bundle with more, a reading that writes the entries of one window collects the seals of the

@@ -13,7 +13,7 @@ const MAX_NAME: usize = 100;
 /// Most bytes of a pax header that are read.
 pub(crate) const MAX_PAX: u64 = 64 << 10;
 
-/// What one header block says.
+/// The fields of one header block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
     pub(crate) name: String,
@@ -21,7 +21,7 @@ pub(crate) struct Block {
     pub(crate) kind: u8,
 }
 
-/// What a pax header says of the entry after it.
+/// The fields of a pax header, which describe the entry after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pax {
     pub(crate) path: Option<String>,
@@ -95,7 +95,7 @@ fn checksum(block: &[u8; BLOCK]) -> u64 {
 /// Reads a header block; none for one of zeros, which ends the file.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem.
 pub(crate) fn parse(block: &[u8; BLOCK]) -> Result<Option<Block>, &'static str> {
     if block.iter().all(|byte| *byte == 0) {
         return Ok(None);
@@ -127,7 +127,7 @@ fn octal(field: &[u8]) -> Option<u64> {
 /// Reads the contents of a pax header.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The rule that they break.
 pub(crate) fn parse_pax(mut bytes: &[u8]) -> Result<Pax, &'static str> {
     const BROKEN: &str = "a pax header is broken";
     let mut pax = Pax::default();

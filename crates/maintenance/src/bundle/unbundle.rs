@@ -1,6 +1,7 @@
 //! Reading a bundle into a repository.
 
 mod fit;
+mod report;
 mod unpack;
 
 use std::io::{self, Read};
@@ -9,20 +10,20 @@ use std::sync::Arc;
 use icefield_core::{
     Clock, Entropy, Repository, RepositoryError, Settings, SnapshotInfo, SystemClock, SystemEntropy,
 };
-use icefield_format::{DecodeLimits, SnapshotId};
+use icefield_format::DecodeLimits;
 use icefield_refs::RepoSettings;
 use icefield_storage::Storage;
-use serde::Serialize;
 
 use super::contents::Contents;
 use super::file::bad;
-use super::inspect::{Inspected, inspect};
+use super::inspect::inspect;
+use super::inspected::Inspected;
 use crate::Progress;
 use crate::copy::receive::{Brought, check_destination};
 use crate::copy::refs::RefPlan;
-use crate::copy::{
-    Bounds, ConfigAction, CopiedRef, CopyError, Moved, call_created, put_config, release,
-};
+use crate::copy::{Bounds, CopyError, call_created, put_config, release};
+
+pub use report::UnbundleReport;
 
 use fit::{BundledGraph, check_fit};
 use unpack::Unpacking;
@@ -48,36 +49,6 @@ impl Default for Unbundle {
             entropy: Arc::new(SystemEntropy),
         }
     }
-}
-
-/// What became of a bundle.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct UnbundleReport {
-    /// Where the bundle comes from, in the words of who made it.
-    pub bundled_from: String,
-    /// There was no repository at the destination before.
-    pub created: bool,
-    /// The version of the format that the bundle and the destination have.
-    pub spec_version: u8,
-    /// Chunk objects that were written.
-    pub chunks: Moved,
-    /// Manifests that were written.
-    pub manifests: Moved,
-    /// Transaction logs that were written.
-    pub transaction_logs: Moved,
-    /// Snapshots that were written.
-    pub snapshots: Moved,
-    /// What became of the configuration.
-    pub config: ConfigAction,
-    /// What became of the metadata of the repository. Spec version 2.
-    pub metadata: ConfigAction,
-    /// What became of the feature flags. Spec version 2.
-    pub flags: ConfigAction,
-    /// What became of each ref.
-    pub refs: Vec<CopiedRef>,
-    /// Snapshots whose ancestors were left out of the bundle.
-    pub shortened: Vec<SnapshotId>,
 }
 
 impl Unbundle {
@@ -192,7 +163,7 @@ impl Unbundle {
             shortened: inspected.index.shortened.iter().copied().collect(),
             ..UnbundleReport::default()
         };
-        // What is there already, and what is written before the refs are, must not be taken for garbage.
+        // Objects that are there already, and those that are written before the refs, must not be taken for garbage.
         let hold = match changes {
             true => Some(there.hold_collections().await.map_err(CopyError::Open)?),
             false => None,
@@ -200,7 +171,7 @@ impl Unbundle {
         let written = async {
             if !created {
                 if hold.is_some() {
-                    // What was there a moment ago may have been collected; from now on it stays.
+                    // Objects that were there a moment ago may have been collected; from now on they stay.
                     believed = check_fit(&inspected, Some(&there)).await?;
                 }
                 loop {

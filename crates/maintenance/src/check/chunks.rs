@@ -7,9 +7,12 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{ChunkId, layout};
 use icefield_storage::{Body, GetOptions, Key, ListOptions, Prefix, Storage, StorageError};
 
+use super::error::CheckError;
 use super::finding::{Finding, FindingKind};
 use super::needed::Need;
-use super::{CheckError, Progress, strays};
+use super::strays;
+use crate::Progress;
+use crate::causes::with_causes;
 use crate::copy::objects::{WHOLE, pieces};
 
 /// Requests in flight.
@@ -30,10 +33,10 @@ pub(super) enum Problem {
     Unreadable(String),
 }
 
-/// What is wrong with chunk objects: the bytes that each has, none if it is missing or unreadable.
+/// Damaged chunk objects: the bytes that each has, none if it is missing or unreadable.
 pub(super) type BadChunks = HashMap<ChunkId, Option<u64>>;
 
-/// What a pass over the list of chunks told.
+/// The result of a pass over the list of chunks.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
     pub(super) bad: Vec<BadChunk>,
@@ -104,9 +107,9 @@ pub(super) async fn compare(
     }
     doubtful.extend(rest.copied());
     doubtful.retain(|need| need.end > 0);
-    // What a list leaves out may be there all the same: only the store's word for the object itself counts.
+    // An object that a list leaves out may be there all the same: only a request for the object itself counts.
     let mut looks = stream::iter(doubtful)
-        .map(|need| async move { Ok::<_, CheckError>((need, look(storage, need).await?)) })
+        .map(|need| async move { Ok::<_, CheckError>((need, find_size(storage, need).await?)) })
         .buffered(REQUESTS);
     while let Some((need, found)) = looks.try_next().await? {
         match found {
@@ -126,7 +129,7 @@ fn before(key: &str) -> Result<Key, StorageError> {
     Ok(Key::parse(&key[..key.len() - 1])?)
 }
 
-async fn look(
+async fn find_size(
     storage: &Arc<dyn Storage>,
     need: Need,
 ) -> Result<Result<u64, Problem>, StorageError> {
@@ -164,11 +167,11 @@ pub(super) async fn read_all(
                 });
             }
             Ok(bytes) => progress.advance(1, bytes),
-            // What ends early again and again is the object's fault, also if another try might help.
+            // A body that ends early again and again is damage of the object, also if another try might help.
             Err(error) if error.is_retryable() && !is_short(&error) => return Err(error.into()),
             Err(error) => bad.push(BadChunk {
                 need,
-                problem: Problem::Unreadable(super::finding::said(&error)),
+                problem: Problem::Unreadable(with_causes(&error)),
             }),
         }
     }

@@ -103,7 +103,7 @@ pub struct Proposal {
     /// The newest whole snapshot that no other branch reaches or, in spec version 2, the nearest whole ancestor of the snapshot that
     /// the branch points to; none if there is no such.
     pub snapshot: Option<SnapshotId>,
-    /// Whether the branch is gone, so that only its name, given by who knows it, brings it back.
+    /// Whether the branch is gone, so that only a caller that names it brings it back.
     pub lost: bool,
     /// Whether no other snapshot that nothing reaches could have been it: refused commits leave such snapshots, too.
     pub certain: bool,

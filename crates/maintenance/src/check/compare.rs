@@ -25,7 +25,7 @@ impl Several {
     }
 }
 
-/// What is odd about an array's refs in one manifest.
+/// Irregularities of an array's refs in one manifest.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     pub(super) outside_extents: Several,
@@ -162,7 +162,7 @@ impl<'a> Merged<'a> {
     }
 }
 
-/// What a log says of an array's chunks.
+/// The changes of an array's chunks in a log.
 #[derive(Debug)]
 pub(super) struct LoggedChunks {
     /// Sorted.
@@ -171,7 +171,7 @@ pub(super) struct LoggedChunks {
     pub(super) resized: bool,
 }
 
-/// What came new with a snapshot.
+/// The chunk refs that are new in a snapshot.
 #[derive(Debug)]
 pub(super) struct Fresh {
     grid: Option<Vec<u32>>,

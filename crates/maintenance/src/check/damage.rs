@@ -1,4 +1,4 @@
-//! What is damaged at one snapshot now: what a repair of a branch has to drop, and what a finding tells of refs.
+//! The damage at one snapshot: the parts that a repair of a branch has to drop, and the refs that a finding names.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -8,21 +8,22 @@ use icefield_format::{
     SnapshotId, layout,
 };
 
-use super::CheckError;
 use super::chunks::{BadChunk, BadChunks, Problem};
 use super::compare::survey;
+use super::error::CheckError;
 use super::finding::{Finding, FindingKind};
 use super::foreign::{BadForeign, Locations};
+use super::job::{Context, Job};
 use super::needed::Need;
 use super::nodes;
 use super::objects::Objects;
-use super::snapshots::{self, Context, Job};
+use super::snapshots;
 
 /// The damage of one snapshot.
 #[derive(Debug)]
 pub(super) struct Damage {
     pub(super) snapshot: SnapshotId,
-    /// What tells it in findings.
+    /// Its mark in findings.
     pub(super) marks: BTreeSet<(FindingKind, String)>,
     pub(super) arrays: Vec<ArrayDamage>,
     /// Groups that are missing above nodes.
@@ -31,7 +32,7 @@ pub(super) struct Damage {
     pub(super) below_arrays: BTreeSet<NodePath>,
 }
 
-/// What of an array cannot be read, or is not found.
+/// The parts of an array that cannot be read, or are missing.
 #[derive(Debug)]
 pub(super) struct ArrayDamage {
     pub(super) path: NodePath,

@@ -1,4 +1,4 @@
-//! What a check finds: one finding per object and rule, with who refers to it and what to do next.
+//! The findings of a check: one per object and rule, with the refs that lead to it and the advice.
 
 use icefield_format::SnapshotId;
 use serde::Serialize;
@@ -17,7 +17,7 @@ pub enum Severity {
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident, $severity:ident, $title:literal, $advice:literal;)*) => {
-        /// What is wrong.
+        /// The problem.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(rename_all = "kebab-case")]
         #[non_exhaustive]
@@ -267,7 +267,7 @@ impl FindingKind {
 pub struct Finding {
     /// How bad it is.
     pub severity: Severity,
-    /// What kind of thing it is.
+    /// Its kind.
     pub kind: FindingKind,
     /// The object, by its key; of virtual chunks, its location.
     pub key: String,
@@ -285,7 +285,7 @@ pub struct Finding {
     pub refs: Vec<String>,
     /// Those of them that show the damage now.
     pub tips: Vec<String>,
-    /// What to do next.
+    /// The advice.
     pub next: &'static str,
 }
 
@@ -351,7 +351,7 @@ impl Finding {
         self
     }
 
-    /// What tells the same damage at two snapshots: an object, or a place in the hierarchy.
+    /// The mark by which the same damage at two snapshots is known: an object, or a place in the hierarchy.
     pub(super) fn mark(&self) -> (FindingKind, String) {
         let place = match (&self.path, self.key.starts_with("snapshots/")) {
             (Some(path), true) => path.clone(),
@@ -364,18 +364,4 @@ impl Finding {
         };
         (kind, place)
     }
-}
-
-/// The message of an error and those of its causes, each once.
-pub(super) fn said(error: &dyn std::error::Error) -> String {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if !message.ends_with(&text) {
-            message = format!("{message}: {text}");
-        }
-        cause = error.source();
-    }
-    message
 }

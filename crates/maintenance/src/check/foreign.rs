@@ -10,8 +10,10 @@ use icefield_core::{Containers, Repository, VirtualChunkError};
 use icefield_format::{Checksum, RepositoryConfig, SnapshotId, SpecVersion};
 use icefield_storage::{Condition, GetOptions, GetRange, StorageError};
 
-use super::finding::{Finding, FindingKind, said};
-use super::{CheckError, Progress};
+use super::error::CheckError;
+use super::finding::{Finding, FindingKind};
+use crate::Progress;
+use crate::causes::with_causes;
 
 /// Requests in flight.
 const REQUESTS: usize = 16;
@@ -57,7 +59,7 @@ impl ForeignObject {
     }
 }
 
-/// What is needed of a foreign object, and who needs it.
+/// The needed range of a foreign object, and the chunk refs that need it.
 #[derive(Clone, Debug)]
 pub(super) struct ForeignNeed {
     pub(super) end: u64,
@@ -72,7 +74,7 @@ pub(super) type ForeignNeeds = HashMap<ForeignObject, ForeignNeed>;
 /// Foreign objects that do not hold what is referred to; the bytes of those that are only too short.
 pub(super) type BadForeign = BTreeMap<ForeignObject, Option<u64>>;
 
-/// What the locations of virtual chunks are held against.
+/// The rules that locations of virtual chunks are checked against.
 #[derive(Debug)]
 pub(super) struct Locations {
     containers: Containers,
@@ -96,7 +98,7 @@ impl Locations {
                 fault(VirtualLocationInvalid, rule.to_string())
             }
             _ if !self.known => Ok(()),
-            Err(error) => fault(VirtualNoContainer, said(&error)),
+            Err(error) => fault(VirtualNoContainer, with_causes(&error)),
             Ok(parsed) if self.containers.find(&parsed).is_some() => Ok(()),
             Ok(_) => {
                 let rule = "no container of the stored configuration covers it";
@@ -208,7 +210,7 @@ impl VirtualChunks {
 }
 
 /// Looks whether foreign objects are there, and unchanged; adds those that are not to `bad`.
-pub(super) async fn look(
+pub(super) async fn compare(
     repository: &Repository,
     needs: ForeignNeeds,
     bad: &mut BadForeign,
@@ -218,7 +220,7 @@ pub(super) async fn look(
     needs.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     let mut looks = stream::iter(needs)
         .map(|(object, need)| async move {
-            let found = look_at(repository, &object, need.end).await;
+            let found = check_object(repository, &object, need.end).await;
             (object, need, found)
         })
         .buffered(REQUESTS);
@@ -241,12 +243,13 @@ pub(super) async fn look(
     Ok(findings)
 }
 
-async fn look_at(
+async fn check_object(
     repository: &Repository,
     object: &ForeignObject,
     end: u64,
 ) -> Result<(), (FindingKind, String, Option<u64>)> {
-    let unchecked = |error: &VirtualChunkError| (FindingKind::VirtualUnchecked, said(error), None);
+    let unchecked =
+        |error: &VirtualChunkError| (FindingKind::VirtualUnchecked, with_causes(error), None);
     let (storage, key) =
         (repository.foreign_object(&object.location).await).map_err(|error| unchecked(&error))?;
     match storage.get(&key, object.options(end)).await {

@@ -5,24 +5,14 @@ use std::sync::Arc;
 
 use icefield_format::{Snapshot, SnapshotId, SpecVersion, layout};
 
-use super::CheckError;
+use super::error::CheckError;
 use super::finding::{Finding, FindingKind};
+use super::job::Job;
 use super::objects::{Broken, Objects, Parents};
-use super::refs;
-use super::snapshots::Job;
+use super::refs::{self, Target};
 
-/// What to do about a branch that points nowhere, where `repo` tells what came before.
+/// The advice for a branch that points nowhere, where `repo` has its history.
 const ANCESTOR: &str = "`fsck --repair` moves a branch to the nearest whole ancestor of that snapshot; `branch reset` to any";
-
-/// A ref, and where it points.
-#[derive(Clone, Debug)]
-pub(super) struct Target {
-    /// `branch:NAME` or `tag:NAME`.
-    pub(super) name: String,
-    /// Its object.
-    pub(super) key: String,
-    pub(super) snapshot: SnapshotId,
-}
 
 /// A snapshot and its parent.
 type Step = (Arc<Snapshot>, Option<SnapshotId>);
@@ -104,7 +94,7 @@ impl HistoryWalk {
             }
             self.path.clear();
             match self.objects.step(&self.parents, target.snapshot).await? {
-                Ok(step) => self.stand_on(step),
+                Ok(step) => self.continue_from(step),
                 Err(Broken::Missing) => {
                     self.dangling.insert(target.snapshot);
                     let rule = format!("snapshot {} does not exist", target.snapshot);
@@ -139,7 +129,7 @@ impl HistoryWalk {
         self.path.clear();
         self.is_detached = true;
         match self.objects.step(&self.parents, id).await? {
-            Ok(step) => self.stand_on(step),
+            Ok(step) => self.continue_from(step),
             Err(broken) => {
                 self.broken(FindingKind::DetachedBroken, id, broken.to_string(), None);
             }
@@ -147,7 +137,7 @@ impl HistoryWalk {
         Ok(())
     }
 
-    fn stand_on(&mut self, (snapshot, above): Step) {
+    fn continue_from(&mut self, (snapshot, above): Step) {
         self.compare_with_list(&snapshot);
         self.detached += u64::from(self.is_detached);
         self.path.insert(snapshot.id());
@@ -178,7 +168,7 @@ impl HistoryWalk {
                 Ok((found, next)) => {
                     self.compare_times(&snapshot, &found);
                     if !self.seen.contains_key(&above) {
-                        self.stand_on((Arc::clone(&found), next));
+                        self.continue_from((Arc::clone(&found), next));
                     }
                     parent = Some(found);
                 }

@@ -14,9 +14,9 @@ use icefield_format::{
 };
 
 use super::finding::{Finding, FindingKind};
-use super::snapshots::Job;
+use super::job::Job;
 
-/// What a log tells of chunks.
+/// The changes of chunks in a log.
 #[derive(Debug)]
 pub(super) struct Logged {
     /// Whether all changes must be in it.
@@ -102,7 +102,7 @@ fn differences<'a>(parent: &'a Snapshot, child: &'a Snapshot) -> Differences<'a>
     found
 }
 
-/// What logs together say of nodes.
+/// The changes of nodes in several logs together.
 #[derive(Default)]
 struct LoggedNodes {
     new: BTreeSet<NodeId>,
@@ -136,7 +136,7 @@ pub(super) fn check(
     let judge_all = job.judge_all || !job.pruned.is_empty();
     let complete = parent.is_some_and(|parent| judge_all || parent.id() != SnapshotId::INITIAL);
     let told = LoggedNodes::of(logs);
-    // What came and went again in between is in both lists, and what was updated before it went in another two.
+    // A node that was created and deleted in between is in both lists, and one that was updated before it was deleted in another two.
     let passing = |id: &&NodeId| !(told.deleted.contains(*id) && told.new.contains(*id));
     let stays = |id: &&NodeId| !told.deleted.contains(*id);
     let at: BTreeMap<NodeId, &str> = child.nodes().map(|it| (it.id(), it.path())).collect();
@@ -233,7 +233,7 @@ fn chunks(
     for array in logs.iter().flat_map(|log| log.updated_chunks()) {
         let id = array.node_id();
         if !arrays.contains(&id) {
-            // What an earlier one of them wrote, a later one may have deleted.
+            // A chunk that an earlier one of them wrote may have been deleted by a later one.
             strangers += usize::from(!told.deleted.contains(&id));
         } else if complete {
             let indices = logged.chunks.entry(id).or_default();

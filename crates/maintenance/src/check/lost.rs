@@ -6,9 +6,9 @@ use std::collections::{HashMap, HashSet};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{RepoInfo, SnapshotId};
 
-use super::CheckError;
-use super::histories::Target;
+use super::error::CheckError;
 use super::objects::{Objects, Parents};
+use super::refs::Target;
 
 /// Snapshots decoded at a time.
 const FETCHES: usize = 8;

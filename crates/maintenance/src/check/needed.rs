@@ -10,7 +10,7 @@ use icefield_format::ChunkId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Need {
     pub(super) id: [u8; 12],
-    /// A position among the sources: who refers to it.
+    /// A position among the sources: the snapshot and node that refer to it.
     pub(super) source: u32,
     /// Bytes that the object must have; 0 if it may as well be missing.
     pub(super) end: u64,

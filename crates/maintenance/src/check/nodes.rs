@@ -3,7 +3,8 @@
 use icefield_core::NodeMetadata;
 use icefield_format::{ArrayRecord, NodeKind, NodePath, NodeRecord, Snapshot, layout};
 
-use super::finding::{Finding, FindingKind, said};
+use super::finding::{Finding, FindingKind};
+use crate::causes::with_causes;
 
 /// Checks the nodes that are not as the parent has them.
 pub(super) fn check(snapshot: &Snapshot, parent: Option<&Snapshot>, findings: &mut Vec<Finding>) {
@@ -81,7 +82,7 @@ fn metadata(snapshot: &Snapshot, record: NodeRecord<'_>, findings: &mut Vec<Find
     let wrong = |kind, rule: String| finding(kind, snapshot, &record, rule);
     let invalid = |rule: String| wrong(FindingKind::MetadataInvalid, rule);
     let parsed = match (NodeMetadata::parse(record.user_data()), record.array()) {
-        (Err(error), _) => return findings.push(invalid(said(&error))),
+        (Err(error), _) => return findings.push(invalid(with_causes(&error))),
         (Ok(NodeMetadata::Group), None) => return,
         (Ok(NodeMetadata::Group), Some(_)) => {
             return findings.push(invalid(

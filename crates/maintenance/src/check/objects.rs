@@ -1,4 +1,4 @@
-//! The repository's metadata objects, for a reader who expects the worst: what is wrong with one is a value.
+//! The repository's metadata objects, read without trusting them: damage of one is a value.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use icefield_storage::{Key, Storage, StorageError, StorageExt};
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
 
-use super::CheckError;
+use super::error::CheckError;
+use crate::causes::with_causes;
 
 /// A manifest, and the length of its file in bytes.
 #[derive(Clone, Debug)]
@@ -30,7 +31,7 @@ enum Decoded {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
+enum ObjectKind {
     Snapshot,
     Manifest,
     Log,
@@ -39,8 +40,8 @@ enum Kind {
 #[derive(Clone, Debug)]
 struct ByBytes;
 
-impl Weighter<(Kind, [u8; 12]), Decoded> for ByBytes {
-    fn weight(&self, _: &(Kind, [u8; 12]), object: &Decoded) -> u64 {
+impl Weighter<(ObjectKind, [u8; 12]), Decoded> for ByBytes {
+    fn weight(&self, _: &(ObjectKind, [u8; 12]), object: &Decoded) -> u64 {
         let body = match object {
             Decoded::Snapshot(snapshot) => snapshot.body_len(),
             Decoded::Manifest(stored) => stored.manifest.body_len(),
@@ -50,7 +51,7 @@ impl Weighter<(Kind, [u8; 12]), Decoded> for ByBytes {
     }
 }
 
-/// What is wrong with an object.
+/// The damage of an object.
 #[derive(Debug)]
 pub(super) enum Broken {
     /// It is not there.
@@ -85,7 +86,7 @@ pub(super) type Read<T> = Result<Result<T, Broken>, CheckError>;
 /// Reads and decodes objects, keeping the last ones within a bound in bytes.
 pub(super) struct Objects {
     storage: Arc<dyn Storage>,
-    cache: Cache<(Kind, [u8; 12]), Decoded, ByBytes>,
+    cache: Cache<(ObjectKind, [u8; 12]), Decoded, ByBytes>,
     limits: DecodeLimits,
 }
 
@@ -115,7 +116,7 @@ impl Objects {
 
     async fn fetch(
         &self,
-        kind: Kind,
+        kind: ObjectKind,
         id: [u8; 12],
         key: String,
         decode: impl FnOnce(&[u8]) -> Result<Decoded, FormatError>,
@@ -148,7 +149,7 @@ impl Objects {
         };
         let key = layout::snapshot_key(id);
         match self
-            .fetch(Kind::Snapshot, *id.as_bytes(), key, decode)
+            .fetch(ObjectKind::Snapshot, *id.as_bytes(), key, decode)
             .await?
         {
             Decoded::Snapshot(snapshot) => Ok(snapshot),
@@ -189,7 +190,7 @@ impl Objects {
             }))
         };
         let key = layout::manifest_key(id);
-        let fetched = self.fetch(Kind::Manifest, *id.as_bytes(), key, decode);
+        let fetched = self.fetch(ObjectKind::Manifest, *id.as_bytes(), key, decode);
         judged(fetched.await.map(|decoded| match decoded {
             Decoded::Manifest(stored) => stored,
             _ => unreachable!("BUG: the cache key names the kind"),
@@ -202,7 +203,7 @@ impl Objects {
             Ok(Decoded::Log(Arc::new(log)))
         };
         let key = layout::transaction_log_key(id);
-        let fetched = self.fetch(Kind::Log, *id.as_bytes(), key, decode);
+        let fetched = self.fetch(ObjectKind::Log, *id.as_bytes(), key, decode);
         judged(fetched.await.map(|decoded| match decoded {
             Decoded::Log(log) => log,
             _ => unreachable!("BUG: the cache key names the kind"),
@@ -225,7 +226,7 @@ fn judged<T>(fetched: Result<T, FetchError>) -> Read<T> {
     match fetched {
         Ok(object) => Ok(Ok(object)),
         Err(FetchError::Missing { .. }) => Ok(Err(Broken::Missing)),
-        Err(FetchError::Format(error)) => Ok(Err(Broken::Damaged(super::finding::said(&error)))),
+        Err(FetchError::Format(error)) => Ok(Err(Broken::Damaged(with_causes(&error)))),
         Err(FetchError::Storage {
             source:
                 source @ (StorageError::NotAnObject { .. }
@@ -239,11 +240,11 @@ fn judged<T>(fetched: Result<T, FetchError>) -> Read<T> {
     }
 }
 
-fn key_text(kind: Kind) -> &'static str {
+fn key_text(kind: ObjectKind) -> &'static str {
     match kind {
-        Kind::Snapshot => "snapshot",
-        Kind::Manifest => "manifest",
-        Kind::Log => "transaction log",
+        ObjectKind::Snapshot => "snapshot",
+        ObjectKind::Manifest => "manifest",
+        ObjectKind::Log => "transaction log",
     }
 }
 

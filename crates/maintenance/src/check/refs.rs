@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::TryStreamExt;
-use icefield_format::{RepositoryConfig, layout};
+use icefield_format::{RepositoryConfig, SnapshotId, layout};
 use icefield_refs::{BranchName, Ledger, Misspelled, RefList, RefsError, Stray};
 use icefield_storage::{Key, ListOptions, Prefix, Storage, StorageError, StorageExt};
 
-use super::CheckError;
-use super::finding::{Finding, FindingKind, said};
-use super::histories::Target;
+use super::error::CheckError;
+use super::finding::{Finding, FindingKind};
 use super::objects::{Objects, Parents};
+use crate::causes::with_causes;
 
-/// What to do about a tag that points nowhere: what it pointed to is written nowhere else.
+/// The advice for a tag that points nowhere: its target is written nowhere else.
 pub(super) const TAG: &str = "tags never move, and where this one pointed is written nowhere else: put its file, or the snapshot, back from a copy, or `tag delete` it, which keeps its name taken";
 
-/// What the refs tell.
+/// The refs, and the findings about them.
 #[derive(Debug)]
 pub(super) struct Found {
     /// Branches and tags that point somewhere.
@@ -76,7 +76,7 @@ pub(super) async fn read(
     match config {
         Ok(stored) => found.config = Some(stored.map(|it| it.config).unwrap_or_default()),
         Err(error @ RefsError::Config { .. }) => {
-            let rule = said(&error);
+            let rule = with_causes(&error);
             found.findings.push(Finding::new(
                 FindingKind::ConfigDamaged,
                 layout::CONFIG,
@@ -157,7 +157,7 @@ impl Found {
             RefsError::SpelledTwice { own, .. } => (FindingKind::RefTwice, own.to_string()),
             _ => (FindingKind::RefDamaged, key),
         };
-        let mut finding = Finding::new(kind, key, said(error));
+        let mut finding = Finding::new(kind, key, with_causes(error));
         finding.tips.push(label.clone());
         self.findings.push(finding.by(label));
         kind == FindingKind::RefDamaged
@@ -245,4 +245,14 @@ impl Tombstones {
         }
         findings
     }
+}
+
+/// A ref, and where it points.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    /// `branch:NAME` or `tag:NAME`.
+    pub(super) name: String,
+    /// Its object.
+    pub(super) key: String,
+    pub(super) snapshot: SnapshotId,
 }

@@ -1,7 +1,7 @@
 //! Repairs: a new commit on each damaged branch that leaves out what cannot be read, and says what that was.
 //!
-//! Nothing is deleted or overwritten but transaction logs that cannot be decoded or keep a change quiet, so that whoever
-//! finds a copy of what was lost puts it back and resets the branch. Logs say nothing that two snapshots do not.
+//! Nothing is deleted or overwritten but transaction logs that cannot be decoded or leave out a change. So lost objects can
+//! be put back from a copy later, and the branch reset. Logs say nothing that two snapshots do not.
 //! Files of refs that are spelled as in another kind of store are renamed; what is not understood below `refs/` stays.
 //! A branch that points nowhere is moved to the newest whole snapshot that no other branch reaches. In spec version 2, an object
 //! `repo` that is not what it should be gives way to its newest sound backup, and is kept aside.
@@ -21,10 +21,14 @@ use icefield_core::{
 };
 use icefield_refs::RefsError;
 
+use super::collected::CheckReport;
+use super::damage;
+use super::error::CheckError;
+use super::examined::Examined;
 use super::finding::{Finding, FindingKind, Severity};
+use super::job::Context;
 use super::needed::Needed;
-use super::snapshots::Context;
-use super::{Check, CheckError, CheckReport, Examined, damage};
+use super::settings::Check;
 use crate::Progress;
 
 pub use report::{
@@ -257,7 +261,7 @@ fn refused(refusal: &Refusal) -> RepairOutcome {
     }
 }
 
-/// What damage is left that refs show, or that concerns all of the repository.
+/// Returns the remaining damage that refs show, or that concerns all of the repository.
 fn left(
     report: &CheckReport,
     renamed: &[RenamedRef],

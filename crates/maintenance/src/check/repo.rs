@@ -9,12 +9,12 @@ use icefield_format::{Availability, DecodeLimits, RepoInfo, layout};
 use icefield_refs::{FollowedLog, PageProblem, time_of_micros};
 use icefield_storage::Storage;
 
-use super::CheckError;
-use super::finding::{Finding, FindingKind, said};
-use super::histories::Target;
+use super::error::CheckError;
+use super::finding::{Finding, FindingKind};
 use super::objects::Parents;
-use super::refs::Found;
+use super::refs::{Found, Target};
 use super::root::ObjectRoot;
+use crate::causes::with_causes;
 
 /// How far the newest entry of a log may be ahead of the clock.
 const TOLERANCE: std::time::Duration = std::time::Duration::from_secs(600);
@@ -107,7 +107,11 @@ fn content(found: &mut Found, info: &RepoInfo) {
     match info.config() {
         Ok(config) => found.config = Some(config.unwrap_or_default()),
         Err(error) => {
-            let finding = Finding::new(FindingKind::ConfigDamaged, layout::REPO, said(&error));
+            let finding = Finding::new(
+                FindingKind::ConfigDamaged,
+                layout::REPO,
+                with_causes(&error),
+            );
             found.findings.push(finding.advise(
                 "the repository does not open with it: a backup in overwritten/ may have one that can be read",
             ));
@@ -117,7 +121,7 @@ fn content(found: &mut Found, info: &RepoInfo) {
         found.findings.push(Finding::new(kind, layout::REPO, rule));
     };
     if let Err(error) = info.metadata(DecodeLimits::default().max_metadata) {
-        find(FindingKind::RepoMetadataDamaged, said(&error));
+        find(FindingKind::RepoMetadataDamaged, with_causes(&error));
     }
     let status = info.status();
     let word = match status.availability {
@@ -161,7 +165,7 @@ fn log(
     if let Some((page, problem)) = &followed.broken {
         let why = match problem {
             PageProblem::Missing => "it does not exist".to_owned(),
-            PageProblem::Damaged(error) => said(error),
+            PageProblem::Damaged(error) => with_causes(error),
             PageProblem::Repeated => "the log has been there before".to_owned(),
         };
         let rule = format!(

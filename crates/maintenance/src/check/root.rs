@@ -9,8 +9,9 @@ use icefield_format::{DecodeLimits, RepoInfo, Snapshot, SnapshotId, SpecVersion}
 use icefield_refs::{NewestBackup, PutBackMark, RepoBackup, RepoBackups, RepoContent, StoredRepo};
 use icefield_storage::{Key, ListOptions, Prefix, Storage, StorageError, StorageExt};
 
-use super::CheckError;
-use super::finding::{FindingKind, said};
+use super::error::CheckError;
+use super::finding::FindingKind;
+use crate::causes::with_causes;
 
 /// The state of a root.
 #[derive(Debug)]
@@ -25,9 +26,9 @@ pub(super) enum Root {
 #[derive(Debug)]
 pub(super) struct ObjectRoot {
     pub(super) stored: StoredRepo,
-    /// What is wrong with it, as a whole.
+    /// The problem of the root as a whole.
     pub(super) wrong: Option<Wrong>,
-    /// What the check goes by: what is stored or, if that is wrong, the newest backup that is not.
+    /// The state that the check goes by: the stored one or, if that is wrong, the newest backup that is sound.
     pub(super) info: Option<Arc<RepoInfo>>,
     /// The backup that is to take the place of what is stored.
     pub(super) earlier: Option<RepoBackup>,
@@ -56,8 +57,8 @@ impl Wrong {
 }
 
 impl Root {
-    /// Looks at a store.
-    pub(super) async fn look(storage: &Arc<dyn Storage>) -> Result<Self, CheckError> {
+    /// Reads what a store has at its root.
+    pub(super) async fn read(storage: &Arc<dyn Storage>) -> Result<Self, CheckError> {
         let stored = StoredRepo::read(&**storage).await?;
         let wrong = match &stored.content {
             RepoContent::Newer => {
@@ -67,7 +68,7 @@ impl Root {
             RepoContent::Sound(info) => foreign(storage, info).await?,
             RepoContent::Damaged(error) => Some(Wrong {
                 kind: FindingKind::RepoDamaged,
-                rule: said(error),
+                rule: with_causes(error),
             }),
             RepoContent::Absent => Some(Wrong {
                 kind: FindingKind::RepoMissing,

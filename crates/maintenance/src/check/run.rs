@@ -1,24 +1,31 @@
 //! A check under way: its stages, and what they hand to each other.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+mod conclude;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{ManifestId, NodeId, SnapshotId, layout};
 use icefield_refs::{BranchName, Misspelled};
 
 use super::chunks::{self, BadChunks, Problem};
-use super::collected::{CheckReport, Collected, Garbage, Proposal};
+use super::collected::{CheckReport, Collected, Garbage};
 use super::damage;
+use super::error::CheckError;
+use super::examined::Examined;
 use super::finding::{Finding, FindingKind};
 use super::foreign::{self, BadForeign, ForeignNeeds, Locations};
-use super::histories::{HistoryWalk, Target};
+use super::histories::HistoryWalk;
+use super::job::{Context, Job, Verdict};
 use super::needed::Needed;
 use super::objects::{Objects, Parents};
+use super::refs::{self, Target};
+use super::repo;
 use super::root::Root;
-use super::snapshots::{self, Context, Job, Verdict};
-use super::strays::{self, Reached};
-use super::{Check, CheckError, Examined, lost, refs, repo, unlisted};
+use super::settings::Check;
+use super::snapshots;
 use crate::Progress;
 
 /// Snapshots checked at a time.
@@ -63,7 +70,7 @@ impl<'a> Run<'a> {
         progress.stage("reading refs", None);
         let storage = Arc::clone(&check.storage);
         let cache = check.memory_bytes as u64 / 2;
-        let root = Root::look(&storage).await?;
+        let root = Root::read(&storage).await?;
         let objects = Objects::new(storage, cache, root.limits(check.limits));
         let objects = Arc::new(objects);
         let found = match &root {
@@ -237,7 +244,7 @@ impl<'a> Run<'a> {
                 self.take(verdict);
                 let foreign = std::mem::take(&mut *lock(&cx.foreign));
                 if foreign.len() > foreign::MOST_TOGETHER {
-                    self.look_at_foreign(foreign).await?;
+                    self.compare_foreign(foreign).await?;
                 } else {
                     *lock(&cx.foreign) = foreign;
                 }
@@ -256,7 +263,7 @@ impl<'a> Run<'a> {
             self.seen = walk.seen;
             self.broken = walk.broken;
             let foreign = std::mem::take(&mut *lock(&cx.foreign));
-            self.look_at_foreign(foreign).await?;
+            self.compare_foreign(foreign).await?;
         }
         let sources = std::mem::take(&mut *lock(&cx.sources));
         let needed = std::mem::replace(&mut *lock(&cx.needed), Needed::new([0; 12], 2));
@@ -277,7 +284,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn look_at_foreign(&mut self, needs: ForeignNeeds) -> Result<(), CheckError> {
+    async fn compare_foreign(&mut self, needs: ForeignNeeds) -> Result<(), CheckError> {
         let Some(repository) = self
             .check
             .virtual_chunks
@@ -289,7 +296,8 @@ impl<'a> Run<'a> {
         self.progress
             .stage("looking at foreign objects", Some(needs.len() as u64));
         self.report.foreign_objects += needs.len() as u64;
-        let found = foreign::look(repository, needs, &mut self.bad_foreign, self.progress).await?;
+        let found =
+            foreign::compare(repository, needs, &mut self.bad_foreign, self.progress).await?;
         for finding in found {
             let of = finding.snapshot.as_ref();
             self.collected
@@ -349,184 +357,43 @@ impl<'a> Run<'a> {
             self.bad.insert(chunk.need.chunk(), size);
         }
     }
+}
 
-    /// Branches that point to what is no snapshot are lost, too.
-    fn dangling_branches(&mut self) {
-        let dangling = self
-            .targets
-            .iter()
-            .filter(|it| !self.seen.contains_key(&it.snapshot));
-        let names = dangling.filter_map(|it| it.name.strip_prefix("branch:"));
-        let names: Vec<BranchName> = names.filter_map(|it| BranchName::parse(it).ok()).collect();
-        self.lost.extend(names.into_iter().map(|name| (name, None)));
+impl Check {
+    /// Looks whether the repository does not open because its object `repo` is missing, damaged or that of another one. A check tells
+    /// more, without what needs an open repository.
+    ///
+    /// # Errors
+    /// As [`Check::run`].
+    pub async fn is_unusable(&self) -> Result<bool, CheckError> {
+        let read = Root::read(&self.storage);
+        Ok(match self.interrupt.unless(read).await?? {
+            Root::Files => false,
+            Root::Object(root) => root.wrong.is_some(),
+        })
     }
 
-    /// Returns the snapshots that no ref reaches.
-    async fn strays(&mut self) -> Result<Vec<SnapshotId>, CheckError> {
-        self.progress.stage("looking for strays", None);
-        let snapshots: HashSet<SnapshotId> =
-            self.seen.keys().chain(&self.broken).copied().collect();
-        let listed = match &self.parents {
-            Parents::Listed(info) => Some(info.snapshots().snapshots()),
-            _ => None,
-        };
-        let listed = listed.into_iter().flatten();
-        let pruned = listed.flat_map(|it| it.pruned_ancestor_tx_logs()).collect();
-        let reached = Reached {
-            snapshots: &snapshots,
-            manifests: &self.manifests,
-            pruned: &pruned,
-            ref_files: matches!(self.root, Root::Files),
-        };
-        let others = strays::look(&self.check.storage, &reached, self.progress).await?;
-        others
-            .findings
-            .into_iter()
-            .for_each(|it| self.collected.add(it));
-        for (prefix, found) in others.garbage.by_prefix {
-            self.garbage.add(&prefix, found.objects, found.bytes);
-        }
-        // Without its refs and snapshots, it is not known what a repository needs.
-        let is_settled = match &self.root {
-            Root::Files => true,
-            Root::Object(root) => root.wrong.is_none() && !root.unsettled,
-        };
-        self.garbage.certain &=
-            is_settled && self.broken.is_empty() && self.lost.is_empty() && !self.may_have_more;
-        if self.garbage.objects > 0 {
-            let (objects, bytes) = (self.garbage.objects, self.garbage.bytes);
-            let rule = match self.garbage.certain {
-                true => format!("they have {bytes} bytes"),
-                false => format!(
-                    "they have {bytes} bytes; some may belong to what is damaged: collect nothing before that is mended"
-                ),
-            };
-            let finding = Finding::new(FindingKind::Garbage, "", rule);
-            self.collected.add(finding.times(objects));
-        }
-        self.report.garbage = Some(std::mem::take(&mut self.garbage));
-        Ok(others.snapshots)
+    /// Checks, and reports.
+    ///
+    /// # Errors
+    /// [`CheckError::NoRepository`], [`CheckError::NewerSpecVersion`], and what the store says when it fails: then nothing
+    /// is known.
+    pub async fn run(&self, progress: &dyn Progress) -> Result<CheckReport, CheckError> {
+        Ok(self.examine(progress).await?.report)
     }
 
-    /// Names what may have been committed after the state that the check goes by, where that is a backup, or was one when it was put
-    /// back.
-    async fn unlisted(&mut self, unreached: &[SnapshotId]) -> Result<(), CheckError> {
-        let Root::Object(root) = &self.root else {
-            return Ok(());
-        };
-        let Some(info) = root
-            .info
-            .as_ref()
-            .filter(|_| root.wrong.is_some() || root.unsettled)
-        else {
-            return Ok(());
-        };
-        let cx = self.context(Needed::new([0xFF; 12], 2));
-        let looked = unlisted::look(&cx, info, unreached, self.check.most_unlisted).await?;
-        for one in &looked.found {
-            self.collected.add(one.finding());
-        }
-        if looked.left_out > 0 {
-            let rule = "they are too many to be compared: settle those before them first";
-            let finding = Finding::new(FindingKind::SnapshotUnlisted, layout::SNAPSHOTS, rule);
-            self.collected.add(finding.times(looked.left_out));
-        }
-        let listed = info.snapshots();
-        let left = unreached.iter().filter(|id| !listed.contains(id)).count();
-        if root.wrong.is_none() && left > 0 {
-            let rule = "`repo` was put back from a backup, and does not list these snapshots";
-            let finding = Finding::new(FindingKind::PutBackUnsettled, layout::REPO, rule);
-            self.collected.add(finding.times(left as u64));
-        }
-        self.report.unlisted = looked.found;
-        Ok(())
+    // Boxed, it is compiled in this crate alone, and not wherever it is awaited.
+    pub(super) fn examine<'a>(
+        &'a self,
+        progress: &'a dyn Progress,
+    ) -> BoxFuture<'a, Result<Examined, CheckError>> {
+        Box::pin(self.examine_here(progress))
     }
 
-    /// Looks for places where lost branches could be made again.
-    async fn propose(&mut self, unreached: Vec<SnapshotId>) -> Result<(), CheckError> {
-        if self.lost.is_empty() || !self.is_whole() {
-            return Ok(());
-        }
-        let reached = lost::of_branches(&self.targets, &self.seen);
-        // What only tags reach may be what a branch stood on.
-        let stored = self.seen.keys().copied().chain(unreached);
-        let candidate = lost::candidate(&self.objects, &self.parents, stored, &reached).await?;
-        let pointing: BTreeMap<&str, SnapshotId> = (self.targets.iter())
-            .map(|it| (&*it.name, it.snapshot))
-            .collect();
-        let damaged: BTreeSet<String> = self.collected.damaged_refs();
-        for (name, place) in &mut self.lost {
-            let label = format!("branch:{name}");
-            let candidate = match (&self.parents, pointing.get(&*label)) {
-                // Nothing outside of its own history can be what the branch was.
-                (Parents::Listed(info), Some(target)) => {
-                    lost::ancestor(&self.objects, info, *target, &reached).await?
-                }
-                _ => candidate,
-            };
-            *place = candidate.map(|it| it.snapshot);
-            self.report.proposals.push(Proposal {
-                lost: !pointing.contains_key(&*label) && !damaged.contains(&label),
-                branch: name.to_string(),
-                snapshot: candidate.map(|it| it.snapshot),
-                certain: candidate.is_some_and(|it| it.certain) && !self.may_have_more,
-            });
-        }
-        Ok(())
-    }
-
-    /// Says of each finding which refs show it now.
-    async fn mark_tips(&mut self) -> Result<(), CheckError> {
-        let mut by_tip: BTreeMap<SnapshotId, Vec<String>> = BTreeMap::new();
-        for target in &self.targets {
-            by_tip
-                .entry(target.snapshot)
-                .or_default()
-                .push(target.name.clone());
-        }
-        // What is needed is known by now.
-        let cx = self.context(Needed::new([0xFF; 12], 2));
-        for (tip, names) in by_tip {
-            let Ok(snapshot) = self.objects.snapshot(tip).await? else {
-                continue;
-            };
-            let damage = damage::at(&cx, &snapshot, &self.bad, &self.bad_foreign).await?;
-            for finding in self.collected.findings_mut() {
-                if damage.marks.contains(&finding.mark()) {
-                    finding.tips.extend(names.iter().cloned());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Says of each finding which refs lead to it.
-    fn name_refs(&mut self) {
-        let mut about: HashMap<SnapshotId, Vec<usize>> = HashMap::new();
-        for (at, finding) in self.collected.findings_mut().iter().enumerate() {
-            if let Some(snapshot) = finding.snapshot {
-                about.entry(snapshot).or_default().push(at);
-            }
-        }
-        let findings = self.collected.findings_mut();
-        for target in &self.targets {
-            let mut passed = HashSet::new();
-            let mut next = Some(target.snapshot);
-            while let Some(id) = next.filter(|id| passed.insert(*id)) {
-                for at in about.get(&id).into_iter().flatten() {
-                    if !findings[*at].refs.contains(&target.name) {
-                        findings[*at].refs.push(target.name.clone());
-                    }
-                }
-                next = self.seen.get(&id).copied().flatten();
-            }
-        }
-        for finding in findings {
-            for names in [&mut finding.refs, &mut finding.tips] {
-                names.sort_unstable();
-                names.dedup();
-            }
-        }
+    async fn examine_here(&self, progress: &dyn Progress) -> Result<Examined, CheckError> {
+        // It only reads.
+        let examined = async { Run::begin(self, progress).await?.finish().await };
+        self.interrupt.unless(examined).await?
     }
 }
 

@@ -6,65 +6,21 @@ mod manifests;
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use icefield_format::{ManifestId, NodeId, Snapshot, SnapshotId, TransactionLog, layout};
+use icefield_format::{ManifestId, TransactionLog, layout};
 
+use super::error::CheckError;
 use super::finding::{Finding, FindingKind};
-use super::foreign::{ForeignNeeds, Locations};
+use super::job::{Context, Job, Verdict};
 use super::logs::{self, Logged};
-use super::needed::Needed;
-use super::objects::{Broken, Objects};
-use super::{CheckError, nodes};
+use super::nodes;
+use super::objects::Broken;
 
 use arrays::SnapshotCheck;
 
-/// What to do about the log of a snapshot that expiration took out.
+/// The advice for the log of a snapshot that expiration took out.
 pub(super) const PRUNED_LOG: &str = "data is not touched by this, but writers that began before that commit cannot be rebased by it: put the object back from a copy";
-
-/// What the checks of all snapshots share.
-#[derive(Debug)]
-pub(super) struct Context {
-    pub(super) objects: Arc<Objects>,
-    pub(super) locations: Arc<Locations>,
-    /// Whether foreign objects are to be looked at.
-    pub(super) follow: bool,
-    pub(super) needed: Mutex<Needed>,
-    /// Who needs a chunk object.
-    pub(super) sources: Mutex<Vec<(SnapshotId, NodeId)>>,
-    pub(super) foreign: Mutex<ForeignNeeds>,
-}
-
-/// A snapshot to check.
-#[derive(Clone, Debug)]
-pub(super) struct Job {
-    pub(super) snapshot: Arc<Snapshot>,
-    /// What it is compared with; without one, all of it is checked.
-    pub(super) parent: Option<Arc<Snapshot>>,
-    /// Whether it must have a transaction log.
-    pub(super) log: bool,
-    /// Ancestors between the parent and it that expiration took out, oldest first. Their logs, and then its own, are its
-    /// change since the parent.
-    pub(super) pruned: Vec<SnapshotId>,
-    /// Whether logs are to tell all, also on top of the initial snapshot.
-    pub(super) judge_all: bool,
-    /// Whether no ref reaches it.
-    pub(super) detached: bool,
-}
-
-/// What came of a snapshot.
-#[derive(Debug, Default)]
-pub(super) struct Verdict {
-    pub(super) findings: Vec<Finding>,
-    /// Manifests that the parent does not have.
-    pub(super) manifests: Vec<ManifestId>,
-    pub(super) logs: u64,
-    pub(super) virtual_chunks: u64,
-    /// The snapshot, if no ref reaches it.
-    pub(super) detached: Option<SnapshotId>,
-    /// Whether a manifest could not be read.
-    pub(super) unread: bool,
-}
 
 /// Checks one snapshot.
 pub(super) async fn check(cx: &Context, job: &Job) -> Result<Verdict, CheckError> {

@@ -1,4 +1,4 @@
-//! What else lies in the store: objects of the repository that no ref reaches, and objects of others.
+//! Other objects in the store: those of the repository that no ref reaches, and those of other programs.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,14 +9,15 @@ use icefield_format::{ManifestId, SnapshotId};
 use icefield_storage::{Key, ListOptions, Storage, StorageError};
 
 use super::collected::Garbage;
+use super::error::CheckError;
 use super::finding::{Finding, FindingKind};
 use super::refs::{Tombstones, key_form};
-use super::{CheckError, Progress};
+use crate::Progress;
 
 /// Where local stores keep their locks and temporary files.
 const OWN_LOCAL: &str = ".icefield-local";
 
-/// What the refs reach.
+/// The objects that refs reach.
 #[derive(Debug)]
 pub(super) struct Reached<'a> {
     pub(super) snapshots: &'a HashSet<SnapshotId>,
@@ -27,7 +28,7 @@ pub(super) struct Reached<'a> {
     pub(super) ref_files: bool,
 }
 
-/// What was found beside it.
+/// The objects that refs do not reach.
 #[derive(Debug, Default)]
 pub(super) struct Others {
     pub(super) garbage: Garbage,
@@ -37,7 +38,7 @@ pub(super) struct Others {
 }
 
 /// Lists all objects but chunks, which have a walk of their own.
-pub(super) async fn look(
+pub(super) async fn list(
     storage: &Arc<dyn Storage>,
     reached: &Reached<'_>,
     progress: &dyn Progress,
@@ -62,7 +63,7 @@ pub(super) async fn look(
             };
             let key = object.key.as_str();
             if key.starts_with(&chunks) {
-                // What lies before them is done; what lies behind them, the second walk sees.
+                // Objects before them are done; the second walk visits those behind them.
                 if key < "chunks/~" {
                     break;
                 }
@@ -118,7 +119,7 @@ pub(super) fn unreadable(raw: String, problem: String) -> Option<Finding> {
 /// Returns whether an object without an id has its place in a repository, or is ours.
 fn is_known(key: &Key) -> bool {
     match key.segments().next() {
-        // What is among the refs was told with them.
+        // Objects among the refs are reported with the refs.
         Some(layout::OWN | layout::OVERWRITTEN | layout::REFS | OWN_LOCAL) => true,
         _ => key.as_str() == layout::CONFIG || key.as_str() == layout::REPO,
     }

@@ -13,9 +13,10 @@ use icefield_format::{RepoInfo, Snapshot, SnapshotId, layout};
 use icefield_refs::time_of_micros;
 use serde::{Serialize, Serializer};
 
-use super::CheckError;
+use super::error::CheckError;
 use super::finding::{Finding, FindingKind, Severity};
-use super::snapshots::{self, Context, Job};
+use super::job::{Context, Job};
+use super::snapshots;
 
 /// A snapshot that is stored and not listed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -67,7 +68,7 @@ struct Base {
     branches: Vec<String>,
 }
 
-/// What was found.
+/// The snapshots that were found.
 #[derive(Debug, Default)]
 pub(super) struct Unlisted {
     /// Snapshots, the oldest first.
@@ -78,7 +79,7 @@ pub(super) struct Unlisted {
 
 /// Looks at stored snapshots that a state does not list, the oldest first. Those that are older than all that it lists are left
 /// out, and of more than `most` the newest ones. Memory is bounded but for some bytes for each stored snapshot, and so is the number of comparisons.
-pub(super) async fn look(
+pub(super) async fn find_parents(
     cx: &Context,
     info: &RepoInfo,
     stored: &[SnapshotId],
@@ -192,7 +193,7 @@ async fn compare(
         detached: false,
     };
     let verdict = snapshots::check(cx, &job).await?;
-    // Who needs a chunk is not asked here.
+    // The sources of chunks are not recorded here.
     let mut sources = cx.sources.lock().unwrap_or_else(PoisonError::into_inner);
     sources.clear();
     drop(sources);

@@ -16,7 +16,7 @@ pub enum CollectError {
         "objects younger than {floor:?} may belong to sessions that are open: choose an hour or more, or force it while no session writes"
     )]
     FloorTooLow {
-        /// What was asked for.
+        /// The floor that was asked for.
         floor: Duration,
     },
     /// The store cannot say which of two collections was first.
@@ -61,7 +61,7 @@ pub enum CollectError {
     /// The repository was upgraded since it was opened.
     #[error("the repository was upgraded to spec version 2: collect with a newer program")]
     Upgraded,
-    /// What a `repo` that was put back does not list may be of acknowledged commits.
+    /// Snapshots that a restored `repo` does not list may be of acknowledged commits.
     #[error(
         "`repo` was put back from a backup, and snapshots that it does not list may be of acknowledged commits: nothing is collected before `icefield fsck --repair --restore-branch recovered/NAME` has made branches of them, or `icefield fsck --repair --give-up-unlisted` gives them up"
     )]
@@ -88,7 +88,7 @@ pub enum CollectError {
     /// A reference in a manifest makes no sense.
     #[error("a manifest has a reference that makes no sense, so that what it reaches is not known")]
     Reference(#[source] FormatError),
-    /// What an earlier collection has left cannot be read.
+    /// The objects that an earlier collection has left cannot be read.
     #[error(
         "{key}, in which an earlier collection remembers what is in use, is damaged ({reason}): run it again and mark everything anew"
     )]

@@ -13,16 +13,17 @@ use icefield_refs::RefsError;
 use icefield_storage::{
     Entropy, Key, PutMode, PutOptions, PutOutcome, Storage, StorageError, Version,
 };
+use serde::Serialize;
 
-use super::report::TimeSource;
-use super::{CollectError, LEAST_FLOOR};
+use super::error::CollectError;
+use super::settings::LEAST_FLOOR;
 
 /// A collection says at least this often that it is still running.
 const BEAT: Duration = Duration::from_secs(STOPPED_AFTER.as_secs() / 6);
 /// And before each batch of deletions, unless that was so recently.
 const RECENT: Duration = Duration::from_secs(60);
 
-/// What is spared for its age: what is younger than the floor, and what is not older than a time.
+/// The bound on age: objects younger than the floor are spared, and those not older than a time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
     pub(super) floor: Duration,
@@ -117,7 +118,7 @@ impl Lock {
                 if state.may_delete(now) {
                     return Err(CollectError::Running);
                 }
-                // What was deleted before stays deleted. One that never got further than opening deleted nothing. Sessions of
+                // Deleted objects stay deleted. One that never got further than opening deleted nothing. Sessions of
                 // now began before now, whatever a clock once said.
                 let earlier = match state.phase {
                     CollectionPhase::Opening => state.earlier,
@@ -356,4 +357,15 @@ pub(super) async fn require_all_refs(repository: &Repository) -> Result<(), Coll
         Err(RefsError::Upgraded) => Err(CollectError::Upgraded),
         result => Ok(result?),
     }
+}
+
+/// Whose clock told the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum TimeSource {
+    /// The store's: the date of an object that was created for it.
+    Store,
+    /// This machine's: of a dry run on a store that takes no writes.
+    ThisMachine,
 }

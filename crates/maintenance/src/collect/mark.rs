@@ -8,14 +8,15 @@ use futures::{StreamExt, TryStreamExt, stream};
 use icefield_core::{Interrupt, RefList, Repository, RepositoryError, micros_of_time};
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{ChunkId, ChunkRef, ManifestId, SnapshotId, SpecVersion};
-use icefield_refs::{FetchError, Graph, Node, Pace, PutBackMark, Walk};
+use icefield_refs::{FetchError, Graph, HistoryWalk, Node, Pace, PutBackMark};
 use icefield_storage::{Key, ListOptions, ObjectMeta, Prefix, StorageError, StorageExt};
 
+use super::error::CollectError;
 use super::lock::Lock;
 use super::remembered::{MarkedSnapshot, Remembered};
 use super::report::CollectReport;
+use super::settings::Collect;
 use super::table::{Held, Parts, TableBuilder, bytes_of};
-use super::{Collect, CollectError};
 
 /// Snapshots or manifests that are read at a time.
 const READS: usize = 8;
@@ -24,7 +25,7 @@ pub(super) const SECOND: u64 = 1_000_000;
 /// Manifests after which what was counted is remembered, so that a collection that is stopped need not begin anew.
 const CHECKPOINT: usize = 20_000;
 
-/// What was reached.
+/// The result of marking.
 #[derive(Debug)]
 pub(super) struct Marked {
     pub(super) remembered: Remembered,
@@ -34,7 +35,7 @@ pub(super) struct Marked {
     pub(super) new_runs: usize,
     /// Whether some chunks have fewer references than before.
     pub(super) some_fell: bool,
-    /// What was written before this time is there because it was reachable, or because it was reached since: an earlier
+    /// Objects that were written before this time are there because they were reachable, or were reached since: an earlier
     /// collection has deleted the rest. In microseconds.
     pub(super) settled: Option<u64>,
     pub(super) parts: Parts,
@@ -99,7 +100,7 @@ pub(super) async fn reach(
     let snapshot = repository.snapshot(id).await.map_err(unreadable)?;
     let listed = snapshot.manifest_files().map(|file| file.id);
     let arrays = snapshot.nodes().filter_map(|node| node.array());
-    // What an array refers to and the list leaves out is needed all the same.
+    // Manifests that an array refers to and the list leaves out are needed all the same.
     let referred = arrays.flat_map(|array| array.manifests().map(|it| it.id()).collect::<Vec<_>>());
     let manifests: BTreeSet<ManifestId> = listed.chain(referred).collect();
     Ok(Reached {
@@ -165,7 +166,7 @@ pub(super) async fn mark(
     if let Some(before) = remembered.filter(|_| there) {
         let marked = mark_on(repository, lock, collect, report, &parts, before).await;
         match marked {
-            // What was remembered does not fit any more: it is only there to save time.
+            // The remembered marks do not fit any more: they only save time.
             Err(error) if does_not_fit(&error) => {
                 tracing::warn!("what an earlier collection remembered is of no use: marking anew");
             }
@@ -215,18 +216,18 @@ async fn mark_on(
     // a ref that was deleted since. It holds collections back since before it looked.
     lock.lower().await?;
     (report.cutoff, report.held_back_by) = (lock.cutoff(), lock.held_back_by().map(Key::to_string));
-    // What was settled by a clock that stood ahead is not.
+    // Times that were settled by a clock that stood ahead are not.
     let settled = (before.settled).filter(|settled| *settled <= lock.opened_at());
     progress.stage("reading snapshots", Some(stored.len() as u64));
     let marking = Marking {
         known: Some((&before, &stored)),
         ..Marking::anew(repository)
     };
-    let mut walk = Walk::new(&marking, Pace::together(READS));
+    let mut walk = HistoryWalk::new(&marking, Pace::together(READS));
     let mut reached = HashMap::new();
     follow(&mut walk, tips, true, &mut reached, lock, collect).await?;
     let strict: BTreeSet<ManifestId> = manifests(&reached);
-    // What was committed, flushed or left by a deleted branch a while ago may yet be wanted: it stays whole as long as
+    // Snapshots that were committed, flushed or left by a deleted branch a while ago may yet be wanted: each stays whole as long as
     // its snapshot is young. Of a commit that is being written, not everything is there.
     let is_young = |object: &ObjectMeta| modified(object).saturating_add(SECOND) > lock.cutoff();
     let young: BTreeSet<SnapshotId> = (stored.iter())
@@ -305,7 +306,7 @@ async fn mark_on(
     reached.retain(|_, reached| reached.manifests.iter().all(|id| live.contains(id)));
     let (table, new_runs) = builder.table(lock).await?;
     let mut remembered = remember(&reached, &stored, &live, table);
-    // What was settled stays so until this collection deletes by other marks.
+    // Settled times stay so until this collection deletes by other marks.
     remembered.settled = settled.filter(|_| gone.is_empty());
     if !collect.dry_run && remembered != before {
         // Before anything is deleted: what is no longer counted may be.
@@ -367,7 +368,7 @@ impl Graph for Marking<'_> {
 
 /// Goes from snapshots to all that came before them. Unless it is strict, what cannot be read is passed over.
 async fn follow(
-    walk: &mut Walk<&Marking<'_>>,
+    walk: &mut HistoryWalk<&Marking<'_>>,
     start: impl IntoIterator<Item = SnapshotId>,
     strict: bool,
     reached: &mut HashMap<SnapshotId, Reached>,
@@ -397,7 +398,7 @@ fn manifests(reached: &HashMap<SnapshotId, Reached>) -> BTreeSet<ManifestId> {
     all.collect()
 }
 
-/// What is remembered of a snapshot, if its object is still the one that was read.
+/// Returns the remembered record of a snapshot, if its object is still the one that was read.
 fn known(
     before: &Remembered,
     stored: &BTreeMap<SnapshotId, ObjectMeta>,

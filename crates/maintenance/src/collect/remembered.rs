@@ -1,4 +1,4 @@
-//! What a collection remembers for the next one, as one object: `icefield/gc/marks.bin`.
+//! The marks that a collection keeps for the next one, as one object: `icefield/gc/marks.bin`.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -27,7 +27,7 @@ pub(super) struct MarkedSnapshot {
     pub(super) manifests: Vec<u32>,
 }
 
-/// What was marked.
+/// The marks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Remembered {
     pub(super) snapshots: BTreeMap<[u8; 12], MarkedSnapshot>,

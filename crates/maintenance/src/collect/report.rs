@@ -1,21 +1,21 @@
-//! What a collection did.
+//! The report of a collection.
 
 use icefield_core::micros_of_time;
 use icefield_storage::{Key, ObjectMeta};
 use serde::Serialize;
 
-use super::lock::Lock;
+use super::lock::{Lock, TimeSource};
 
 /// Deletions that failed, and objects with dates in the future, of which so many are named.
 const NAMED: usize = 100;
 
-/// What a collection did, or would do.
+/// The report of a collection, or of its dry run.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct CollectReport {
     /// Whether nothing was deleted in truth.
     pub dry_run: bool,
-    /// What the store had written from this time on was spared: microseconds since 1970.
+    /// Objects that the store dates from this time on were spared: microseconds since 1970.
     pub cutoff: u64,
     /// The lease that made the cutoff older than the floor asks for, if one did.
     pub held_back_by: Option<String>,
@@ -25,7 +25,7 @@ pub struct CollectReport {
     pub started_at: u64,
     /// When it ended, by this machine's clock.
     pub ended_at: u64,
-    /// What marking took.
+    /// The cost of marking.
     pub marking: Marking,
     /// Snapshots.
     pub snapshots: Swept,
@@ -39,7 +39,7 @@ pub struct CollectReport {
     pub backups: Swept,
     /// Leases of sessions that ended without a commit.
     pub leases: Swept,
-    /// What the store dates in the future. A wrong clock did that once, or someone has set it; all of it was kept.
+    /// Objects that the store dates in the future, because of a wrong clock or a date set by hand; all of them were kept.
     pub dated_ahead: DatedAhead,
     /// Whether some snapshots could not be deleted, so that nothing else was: run it again.
     pub stopped_early: bool,
@@ -48,17 +48,6 @@ pub struct CollectReport {
     pub unknown: bool,
     /// Deletions that failed: key and reason, the first hundred.
     pub failures: Vec<(String, String)>,
-}
-
-/// Whose clock told the time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum TimeSource {
-    /// The store's: the date of an object that was created for it.
-    Store,
-    /// This machine's: of a dry run on a store that takes no writes.
-    ThisMachine,
 }
 
 /// Objects with dates in the future.
@@ -71,7 +60,7 @@ pub struct DatedAhead {
     pub keys: Vec<(String, u64)>,
 }
 
-/// What marking took.
+/// The cost of marking.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Marking {
     /// Whether it went on from what an earlier collection remembered.
@@ -86,7 +75,7 @@ pub struct Marking {
     pub manifests_read: u64,
 }
 
-/// What became of the objects of one kind.
+/// The outcome for the objects of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Swept {
     /// Reachable.

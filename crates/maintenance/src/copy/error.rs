@@ -30,7 +30,7 @@ pub enum CopyError {
         first_of(.problems)
     )]
     NotInVersion1 {
-        /// What is in the way, each with the rule.
+        /// The features in the way, each with the rule.
         problems: Vec<String>,
     },
     /// The destination is a repository of another version of the format.
@@ -81,7 +81,7 @@ pub enum CopyError {
     RefUnknown {
         /// The ref.
         name: String,
-        /// What the store said.
+        /// The error of the store.
         source: StorageError,
     },
     /// A write may or may not have happened; no ref points to it.
@@ -89,7 +89,7 @@ pub enum CopyError {
     WriteUnknown {
         /// The object.
         key: Key,
-        /// What the store said.
+        /// The error of the store.
         source: StorageError,
     },
     /// An object is at both places with different contents.
@@ -171,15 +171,15 @@ pub enum CopyError {
     /// The file of a bundle cannot be read or written.
     #[error("cannot {action} the bundle")]
     File {
-        /// What was attempted: `read`, `write`.
+        /// The operation: `read`, `write`.
         action: &'static str,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The file is no bundle, or a damaged one.
     #[error("the bundle is damaged: {problem}; nothing of it was made visible")]
     BadBundle {
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// The bundle was made by a later version.

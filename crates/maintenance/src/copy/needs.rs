@@ -8,7 +8,7 @@ use super::CopyError;
 use super::objects::{self, Decoded};
 use crate::Progress;
 use crate::gather::{Gather, Record};
-use crate::listing::Kind;
+use crate::listing::ObjectKind;
 
 /// Manifests and snapshots on their way at a time: they may be large.
 pub(crate) const FILES: usize = 4;
@@ -28,7 +28,7 @@ impl Record for Need {
     }
 }
 
-/// Sorts by id; of several ranges of one object the furthest end stays, and who has it for one range has all of it.
+/// Sorts by id; of several ranges of one object the furthest end stays, and an object that is there for one range is there for all.
 pub(crate) fn compact(needs: &mut Vec<Need>) {
     needs.sort_unstable();
     needs.dedup_by(|next, kept| {
@@ -53,7 +53,7 @@ pub(crate) async fn gather(
 ) -> Result<(), CopyError> {
     progress.stage("reading manifests", Some(manifests.len() as u64));
     let mut files = stream::iter(manifests)
-        .map(|id| objects::read_file(source, Kind::Manifest, *id, limits))
+        .map(|id| objects::read_file(source, ObjectKind::Manifest, *id, limits))
         .buffered(FILES)
         .boxed();
     while let Some((file, decoded)) = files.try_next().await? {

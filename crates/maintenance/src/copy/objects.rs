@@ -14,7 +14,7 @@ use icefield_storage::{
 };
 
 use super::CopyError;
-use crate::listing::Kind;
+use crate::listing::ObjectKind;
 
 /// Chunk objects up to this many bytes are held in memory, so that a write can be tried again; larger ones go through
 /// piece by piece.
@@ -45,12 +45,12 @@ pub(crate) fn decode(
     })
 }
 
-fn word(kind: Kind) -> &'static str {
+fn word(kind: ObjectKind) -> &'static str {
     match kind {
-        Kind::Chunk => "chunk",
-        Kind::Manifest => "manifest",
-        Kind::TransactionLog => "transaction log",
-        Kind::Snapshot => "snapshot",
+        ObjectKind::Chunk => "chunk",
+        ObjectKind::Manifest => "manifest",
+        ObjectKind::TransactionLog => "transaction log",
+        ObjectKind::Snapshot => "snapshot",
     }
 }
 
@@ -61,7 +61,7 @@ fn last_segment(key: &Key) -> String {
 /// Reads a file of metadata as it is, decoded as well; `None` if there is none.
 pub(crate) async fn try_read_file(
     source: &dyn Storage,
-    kind: Kind,
+    kind: ObjectKind,
     id: [u8; 12],
     limits: &DecodeLimits,
 ) -> Result<Option<(Bytes, Decoded)>, CopyError> {
@@ -87,7 +87,7 @@ pub(crate) async fn try_read_file(
 /// Reads a file of metadata as it is, decoded as well.
 pub(crate) async fn read_file(
     source: &dyn Storage,
-    kind: Kind,
+    kind: ObjectKind,
     id: [u8; 12],
     limits: &DecodeLimits,
 ) -> Result<(Bytes, Decoded), CopyError> {
@@ -106,15 +106,15 @@ pub(crate) async fn read_file(
 }
 
 /// Returns the options of a put, with the metadata that the format puts on objects of this kind.
-fn options(kind: Kind, id: [u8; 12], file: &[u8]) -> Result<PutOptions, FormatError> {
+fn options(kind: ObjectKind, id: [u8; 12], file: &[u8]) -> Result<PutOptions, FormatError> {
     // Never of class chunk: that may be written under its final name piece by piece, which is right for a name that
     // no run looks for after a crash. The next run looks for this one.
     let options = PutOptions::mode(PutMode::Create).with_content_type("application/octet-stream");
     let of_file = match kind {
-        Kind::Snapshot => FileKind::Snapshot,
-        Kind::Manifest => FileKind::Manifest,
-        Kind::TransactionLog => FileKind::TransactionLog,
-        Kind::Chunk => return Ok(options),
+        ObjectKind::Snapshot => FileKind::Snapshot,
+        ObjectKind::Manifest => FileKind::Manifest,
+        ObjectKind::TransactionLog => FileKind::TransactionLog,
+        ObjectKind::Chunk => return Ok(options),
     };
     let header = Header::decode(file, kind.file(id))?;
     let writer = Writer {
@@ -132,7 +132,7 @@ fn options(kind: Kind, id: [u8; 12], file: &[u8]) -> Result<PutOptions, FormatEr
 /// Writes bytes under the key of an id. If they are there already, that is as good.
 pub(crate) async fn write_bytes(
     destination: &dyn Storage,
-    kind: Kind,
+    kind: ObjectKind,
     id: [u8; 12],
     bytes: Bytes,
 ) -> Result<(), CopyError> {
@@ -153,7 +153,7 @@ pub(crate) async fn write_bytes(
 /// Writes bytes in the place of a state that was read.
 pub(super) async fn replace_bytes(
     destination: &dyn Storage,
-    kind: Kind,
+    kind: ObjectKind,
     id: [u8; 12],
     bytes: Bytes,
     version: Version,
@@ -183,12 +183,12 @@ pub(crate) async fn write_stream(
     size: u64,
     stream: BoxStream<'static, Result<Bytes, StorageError>>,
 ) -> Result<(), CopyError> {
-    let key = Kind::Chunk.key(id).map_err(CopyError::Destination)?;
+    let key = ObjectKind::Chunk.key(id).map_err(CopyError::Destination)?;
     let payload = Payload::Stream {
         size: Some(size),
         stream,
     };
-    let options = options(Kind::Chunk, id, &[])?;
+    let options = options(ObjectKind::Chunk, id, &[])?;
     let unknown = match destination.put(&key, payload, options).await {
         Ok(PutOutcome::Written(_)) => return Ok(()),
         Ok(PutOutcome::Refused) => None,
@@ -222,7 +222,7 @@ pub(crate) async fn open_chunk(
     id: [u8; 12],
     end: u64,
 ) -> Result<Chunk, CopyError> {
-    let key = Kind::Chunk.key(id).map_err(CopyError::Source)?;
+    let key = ObjectKind::Chunk.key(id).map_err(CopyError::Source)?;
     let options = GetOptions::default().with_max_size(WHOLE);
     match source.get(&key, options).await {
         Ok(object) => {

@@ -1,4 +1,4 @@
-//! What is to be copied: which refs, and which snapshots they need.
+//! The plan of a copy: the refs, and the snapshots that they need.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

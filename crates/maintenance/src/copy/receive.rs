@@ -57,7 +57,7 @@ pub(crate) async fn infos(
     Ok(infos)
 }
 
-/// What comes to the destination with its refs.
+/// The snapshots and settings that come to the destination with its refs.
 pub(crate) struct Brought<'a> {
     /// Parents before their children.
     pub(crate) snapshots: Vec<SnapshotInfo>,

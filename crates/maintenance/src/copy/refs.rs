@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::CopyError;
 use super::plan::SourceRefs;
 
-/// What becomes of one ref at the destination.
+/// The action for one ref at the destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -41,7 +41,7 @@ pub struct CopiedRef {
     pub name: String,
     /// Where it points in the source; none for a deleted tag.
     pub snapshot_id: Option<SnapshotId>,
-    /// What became of it at the destination.
+    /// The outcome at the destination.
     pub action: RefAction,
 }
 

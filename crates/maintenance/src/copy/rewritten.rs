@@ -1,4 +1,4 @@
-//! What an expiration at the source has rewritten since a stopped copy left it at the destination.
+//! Files that an expiration at the source has rewritten since a stopped copy left them at the destination.
 //!
 //! An expiration gives a snapshot another parent, and makes its log tell more before that. No ref at the destination
 //! reached what is to be copied when that was decided; but another copy may be at work, and may have read the source
@@ -14,12 +14,12 @@ use icefield_storage::{Bytes, Key, Storage, StorageExt, Version};
 
 use super::CopyError;
 use super::objects::replace_bytes;
-use crate::listing::Kind;
+use crate::listing::ObjectKind;
 
-/// What is at the destination in the place of a file of the source.
+/// The object at the destination in the place of a file of the source.
 async fn there(
     destination: &dyn Storage,
-    kind: Kind,
+    kind: ObjectKind,
     id: [u8; 12],
     limits: &DecodeLimits,
 ) -> Result<(Key, Bytes, Version), CopyError> {
@@ -40,7 +40,7 @@ pub(super) async fn renew_log(
     limits: &DecodeLimits,
     dry_run: bool,
 ) -> Result<bool, CopyError> {
-    let (kind, name) = (Kind::TransactionLog, *id.as_bytes());
+    let (kind, name) = (ObjectKind::TransactionLog, *id.as_bytes());
     let (key, theirs, version) = there(destination, kind, name, limits).await?;
     if theirs == ours {
         return Ok(false);
@@ -85,7 +85,7 @@ pub(super) async fn renew_snapshot(
     ours: Bytes,
     limits: &DecodeLimits,
 ) -> Result<(), CopyError> {
-    let (kind, name) = (Kind::Snapshot, *id.as_bytes());
+    let (kind, name) = (ObjectKind::Snapshot, *id.as_bytes());
     let (key, theirs, version) = there(destination, kind, name, limits).await?;
     match differ_in_parent(&ours, &theirs, id, limits) {
         Ok(true) => replace_bytes(destination, kind, name, ours, version).await,
@@ -105,7 +105,7 @@ fn tells_all_of(new: &TransactionLog, old: &TransactionLog) -> bool {
             .flat_map(|it| it.chunks().collect::<Vec<_>>())
             .collect()
     };
-    // What a commit in between has created is named as that alone.
+    // A node that a commit in between has created is named as new alone.
     let touched_groups = new.updated_groups().chain(new.new_groups());
     let touched_arrays = new.updated_arrays().chain(new.new_arrays());
     let mut arrays = old.updated_chunks();

@@ -1,4 +1,4 @@
-//! What a repository says of itself: configuration, metadata, feature flags. A copy brings them to a place that has none; what
+//! The settings of a repository: configuration, metadata, feature flags. A copy brings them to a place that has none; what
 //! is there stays, unless it is to be replaced.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::CopyError;
 /// Most bytes of `config.yaml` that are read, as many as decoding takes.
 pub(crate) const MAX_CONFIG_LEN: u64 = 4 << 20;
 
-/// What became of something that a repository says of itself: its configuration, its metadata, its feature flags.
+/// The outcome for one setting of a repository: its configuration, its metadata, its feature flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -33,13 +33,13 @@ pub enum ConfigAction {
     Replaced,
 }
 
-/// What becomes of each setting of a repository of spec version 2.
+/// The outcome for each setting of a repository of spec version 2.
 #[derive(Debug, Default)]
 pub(crate) struct SettingsPlan {
     pub(crate) config: ConfigAction,
     pub(crate) metadata: ConfigAction,
     pub(crate) flags: ConfigAction,
-    /// What is there, and what is to be.
+    /// The settings before and after.
     pub(crate) change: Option<Box<(RepoSettings, RepoSettings)>>,
 }
 
@@ -94,7 +94,7 @@ pub(crate) async fn put_config(
     let Some(config) = config else {
         return Ok(ConfigAction::None);
     };
-    // What cannot be read is not handed on.
+    // A configuration that cannot be read is not copied.
     icefield_format::RepositoryConfig::decode(&config)?;
     let key = Key::parse(layout::CONFIG).map_err(|error| CopyError::Destination(error.into()))?;
     let read = destination.try_read_at_most(&key, MAX_CONFIG_LEN);

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::CopyError;
 
-/// What marks the first snapshot of a repository in its metadata, in spec version 2 and in version 1.
+/// The metadata that marks the first snapshot of a repository, in spec version 2 and in version 1.
 const ROOT_MARK: (&str, &str) = ("__icechunk", "__root");
 
 /// Returns the file of a snapshot that is the same but for its parent: the initial snapshot, as expiration leaves it

@@ -8,15 +8,18 @@ use icefield_format::SnapshotId;
 use icefield_refs::Ledger;
 use icefield_storage::{Storage, StorageError};
 
+use super::bounds::Bounds;
+use super::error::CopyError;
 use super::needs::{self, FILES, Need, compact};
 use super::objects::{self, Chunk, Decoded, check_end};
 use super::plan::{Plan, Step};
+use super::report::{CopyReport, Moved};
 use super::rewritten::{renew_log, renew_snapshot};
-use super::{Bounds, CopyError, CopyReport, Moved, Target};
+use super::target::Target;
 use crate::Progress;
 use crate::downgrade::Rewriter;
 use crate::gather::Gather;
-use crate::listing::{Kind, sizes};
+use crate::listing::{ObjectKind, sizes};
 
 /// One run of a copy.
 pub(super) struct Transfer<'a> {
@@ -26,7 +29,7 @@ pub(super) struct Transfer<'a> {
     pub(super) target: Target<'a>,
     pub(super) bounds: &'a Bounds,
     pub(super) dry_run: bool,
-    /// What keeps collections away from the destination meanwhile.
+    /// The hold that keeps collections away from the destination meanwhile.
     pub(super) hold: Option<&'a CollectionHold>,
     pub(super) progress: &'a dyn Progress,
 }
@@ -61,7 +64,7 @@ impl Transfer<'_> {
         }
     }
 
-    /// What comes next may name what came before: that must survive a loss of power first.
+    /// Makes the written objects durable: the next ones may name them.
     async fn barrier(&self, moved: Moved) -> Result<(), CopyError> {
         match self.dry_run || moved.objects == 0 {
             true => Ok(()),
@@ -102,10 +105,10 @@ impl Transfer<'_> {
     /// listed. What is at both has the same size.
     async fn missing(&self, needs: &[Need]) -> Result<Vec<(Need, Option<u64>)>, CopyError> {
         let ids: Vec<_> = needs.iter().map(|need| need.id).collect();
-        let (ours, theirs) = self.sizes(Kind::Chunk, &ids).await?;
+        let (ours, theirs) = self.sizes(ObjectKind::Chunk, &ids).await?;
         let mut missing = Vec::new();
         for (at, need) in needs.iter().enumerate() {
-            let key = Kind::Chunk.key(need.id).map_err(CopyError::Source)?;
+            let key = ObjectKind::Chunk.key(need.id).map_err(CopyError::Source)?;
             let ours = match &ours {
                 Some(ours) => {
                     let size =
@@ -136,7 +139,7 @@ impl Transfer<'_> {
     /// Lists both places. A source that cannot be listed is one whose sizes are not known, never an empty one.
     async fn sizes(
         &self,
-        kind: Kind,
+        kind: ObjectKind,
         ids: &[[u8; 12]],
     ) -> Result<(Option<Vec<Option<u64>>>, Vec<Option<u64>>), CopyError> {
         self.progress.stage("looking at what is there", None);
@@ -184,7 +187,7 @@ impl Transfer<'_> {
             Chunk::Stream(size, _) => *size,
         };
         if let Some(expected) = listed.filter(|listed| *listed != size) {
-            let key = Kind::Chunk.key(need.id).map_err(CopyError::Source)?;
+            let key = ObjectKind::Chunk.key(need.id).map_err(CopyError::Source)?;
             return Err(CopyError::Source(StorageError::WrongLength {
                 key,
                 expected,
@@ -193,7 +196,8 @@ impl Transfer<'_> {
         }
         match chunk {
             Chunk::Whole(bytes) => {
-                objects::write_bytes(&**self.destination, Kind::Chunk, need.id, bytes).await?;
+                objects::write_bytes(&**self.destination, ObjectKind::Chunk, need.id, bytes)
+                    .await?;
             }
             Chunk::Stream(size, stream) => {
                 objects::write_stream(&**self.destination, need.id, size, stream).await?;
@@ -204,15 +208,15 @@ impl Transfer<'_> {
 
     async fn manifests(&self, ids: &[[u8; 12]]) -> Result<Moved, CopyError> {
         let missing = match self.target.rewriter {
-            // What is there is as long as what is written, not as what is read.
+            // The object at the destination is as long as the written file, not as the one that was read.
             Some(_) => ids.to_vec(),
-            None => self.missing_files(Kind::Manifest, ids).await?,
+            None => self.missing_files(ObjectKind::Manifest, ids).await?,
         };
         self.progress
             .stage("copying manifests", Some(missing.len() as u64));
         let mut moved = Moved::default();
         let mut files = stream::iter(missing)
-            .map(|id| self.copy_file(Kind::Manifest, id))
+            .map(|id| self.copy_file(ObjectKind::Manifest, id))
             .buffer_unordered(FILES)
             .boxed();
         while let Some(bytes) = files.try_next().await? {
@@ -230,7 +234,7 @@ impl Transfer<'_> {
         if ids.is_empty() {
             return Ok(Moved::default());
         }
-        let (ours, theirs) = self.sizes(Kind::TransactionLog, &ids).await?;
+        let (ours, theirs) = self.sizes(ObjectKind::TransactionLog, &ids).await?;
         self.progress
             .stage("copying transaction logs", Some(ids.len() as u64));
         let mut moved = Moved::default();
@@ -241,7 +245,10 @@ impl Transfer<'_> {
                 let (is_listed, is_there) = (is_listed(at), theirs[at].is_some());
                 async move {
                     let copied = match (is_there, is_listed) {
-                        (false, _) => self.copy_file(Kind::TransactionLog, id).await?.map(Some),
+                        (false, _) => self
+                            .copy_file(ObjectKind::TransactionLog, id)
+                            .await?
+                            .map(Some),
                         (true, true) => Some(self.renew_log(SnapshotId::from_bytes(id)).await?),
                         (true, false) => Some(None),
                     };
@@ -295,7 +302,7 @@ impl Transfer<'_> {
         rewriter: &Rewriter<'_>,
         step: &Step,
     ) -> Result<Option<u64>, CopyError> {
-        let (kind, id) = (Kind::TransactionLog, *step.id.as_bytes());
+        let (kind, id) = (ObjectKind::TransactionLog, *step.id.as_bytes());
         let (limits, to) = (&self.bounds.limits, &**self.destination);
         let read = objects::try_read_file(&**self.source, kind, id, limits).await?;
         let Some((file, _)) = read else {
@@ -319,7 +326,7 @@ impl Transfer<'_> {
 
     /// Looks at a log that a stopped copy has left; returns its size if it is replaced.
     async fn renew_log(&self, id: SnapshotId) -> Result<Option<u64>, CopyError> {
-        let (kind, limits) = (Kind::TransactionLog, &self.bounds.limits);
+        let (kind, limits) = (ObjectKind::TransactionLog, &self.bounds.limits);
         let read = objects::try_read_file(&**self.source, kind, *id.as_bytes(), limits).await?;
         self.progress.advance(1, 0);
         let Some((file, _)) = read else {
@@ -333,7 +340,7 @@ impl Transfer<'_> {
     /// Returns those that are not at the destination.
     async fn missing_files(
         &self,
-        kind: Kind,
+        kind: ObjectKind,
         ids: &[[u8; 12]],
     ) -> Result<Vec<[u8; 12]>, CopyError> {
         if ids.is_empty() {
@@ -360,10 +367,10 @@ impl Transfer<'_> {
     }
 
     /// Copies a file of metadata and returns its size; none for a transaction log that is missing.
-    async fn copy_file(&self, kind: Kind, id: [u8; 12]) -> Result<Option<u64>, CopyError> {
+    async fn copy_file(&self, kind: ObjectKind, id: [u8; 12]) -> Result<Option<u64>, CopyError> {
         let limits = &self.bounds.limits;
         let file = match kind {
-            Kind::TransactionLog => {
+            ObjectKind::TransactionLog => {
                 objects::try_read_file(&**self.source, kind, id, limits).await?
             }
             _ => Some(objects::read_file(&**self.source, kind, id, limits).await?),
@@ -392,7 +399,7 @@ impl Transfer<'_> {
         let mut files = stream::iter(steps)
             .map(|step| async move {
                 let id = *step.id.as_bytes();
-                let read = objects::read_file(&**self.source, Kind::Snapshot, id, limits);
+                let read = objects::read_file(&**self.source, ObjectKind::Snapshot, id, limits);
                 Ok::<_, CopyError>((step, read.await?))
             })
             .buffered(FILES)
@@ -409,8 +416,12 @@ impl Transfer<'_> {
             let file = self.target.snapshot(file, &decoded, step)?;
             let size = file.len() as u64;
             if !self.dry_run {
-                let put =
-                    objects::write_bytes(&**self.destination, Kind::Snapshot, id, file.clone());
+                let put = objects::write_bytes(
+                    &**self.destination,
+                    ObjectKind::Snapshot,
+                    id,
+                    file.clone(),
+                );
                 match put.await {
                     // Every repository has its own initial snapshot, under the one id.
                     Err(CopyError::OtherBytes { .. }) if step.id == SnapshotId::INITIAL => continue,

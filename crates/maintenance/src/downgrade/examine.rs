@@ -20,7 +20,7 @@ use crate::copy::{CopyError, spec_v1};
 /// Files on their way at a time: they may be large.
 const FILES: usize = 4;
 
-/// What was found in the files of a plan.
+/// The findings in the files of a plan.
 #[derive(Debug, Default)]
 pub(super) struct Examined {
     /// By snapshot: what is in its own file, its log, and the manifests that it names first.
@@ -58,9 +58,9 @@ impl Examined {
                 is_refused |= of_manifest.is_refused;
                 found.append(&mut of_manifest.found);
             }
-            look_at_snapshot(&snapshot, &mut found);
+            examine_snapshot(&snapshot, &mut found);
             if let Some(log) = log {
-                look_at_log(&log, &mut found);
+                examine_log(&log, &mut found);
             }
             is_refused |= found.iter().any(|it| it.kind.changes_reading());
             // Parents come before their children.
@@ -225,7 +225,7 @@ fn extra(object: String) -> NotCarried {
     }
 }
 
-fn look_at_snapshot(snapshot: &Snapshot, found: &mut Vec<NotCarried>) {
+fn examine_snapshot(snapshot: &Snapshot, found: &mut Vec<NotCarried>) {
     if snapshot.spec_version() == SpecVersion::V1 {
         return;
     }
@@ -249,7 +249,7 @@ fn look_at_snapshot(snapshot: &Snapshot, found: &mut Vec<NotCarried>) {
     }
 }
 
-fn look_at_log(log: &TransactionLog, found: &mut Vec<NotCarried>) {
+fn examine_log(log: &TransactionLog, found: &mut Vec<NotCarried>) {
     if log.spec_version() == SpecVersion::V1 {
         return;
     }
@@ -282,7 +282,7 @@ fn nodes(count: usize) -> String {
     }
 }
 
-/// What a manifest has, until the first snapshot that names it tells it.
+/// The findings of a manifest, until the first snapshot that names it reports them.
 #[derive(Debug, Default)]
 struct OfManifest {
     found: Vec<NotCarried>,
@@ -303,7 +303,7 @@ async fn examine_manifests(
         .buffered(FILES)
         .boxed();
     while let Some(manifest) = files.try_next().await.map_err(repository_error)? {
-        let found = look_at_manifest(&manifest, &mut locations)?;
+        let found = examine_manifest(&manifest, &mut locations)?;
         if !found.is_empty() {
             let is_refused = found.iter().any(|it| it.kind.changes_reading());
             let id = *manifest.id().as_bytes();
@@ -314,7 +314,7 @@ async fn examine_manifests(
     Ok(all)
 }
 
-fn look_at_manifest(
+fn examine_manifest(
     manifest: &Manifest,
     locations: &mut Locations<'_>,
 ) -> Result<Vec<NotCarried>, CopyError> {

@@ -14,14 +14,14 @@ use icefield_storage::Bytes;
 
 /// The changes that some logs tell together.
 #[derive(Default)]
-struct Told {
+struct LoggedChanges {
     new: BTreeMap<NodeId, NodeKind>,
     deleted: BTreeMap<NodeId, NodeKind>,
     updated: BTreeMap<NodeId, NodeKind>,
     chunks: BTreeMap<NodeId, Vec<ChunkIndex>>,
 }
 
-impl Told {
+impl LoggedChanges {
     fn add(&mut self, log: &TransactionLog) {
         let groups = |id| (id, NodeKind::Group);
         let arrays = |id| (id, NodeKind::Array);
@@ -108,17 +108,17 @@ pub(super) fn rewritten(
     expired: Option<&Expired>,
 ) -> Result<Bytes, FormatError> {
     let header = Header::decode(file, FormatFile::TransactionLog(own.id()))?;
-    let mut told = Told::default();
+    let mut changes = LoggedChanges::default();
     for log in expired.iter().flat_map(|it| &it.logs) {
-        told.add(log);
+        changes.add(log);
     }
-    told.add(own);
+    changes.add(own);
     if let Some(expired) = expired {
-        told.keep_net(&expired.before, &expired.after);
+        changes.keep_net(&expired.before, &expired.after);
     }
     let writer = Writer {
         implementation: header.implementation(),
         ..Writer::default()
     };
-    told.write(own, &writer)
+    changes.write(own, &writer)
 }

@@ -6,7 +6,7 @@ use icefield_format::{
 };
 use icefield_storage::Bytes;
 
-/// What a location is in version 1, by the containers that are stored: the copy has their configuration, and not that of
+/// The form of a location in version 1, by the containers that are stored: the copy has their configuration, and not that of
 /// the handle.
 pub(super) struct Locations<'a> {
     containers: &'a Containers,

@@ -1,4 +1,4 @@
-//! What a copy of spec version 1 cannot have.
+//! The report of a downgrade, with the features that a copy of spec version 1 cannot have.
 
 use std::fmt;
 
@@ -71,9 +71,9 @@ impl fmt::Display for NotCarriedKind {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct NotCarried {
-    /// What it is.
+    /// Its description.
     pub kind: NotCarriedKind,
-    /// What has it: a ref, a key of an object, an array in a snapshot, or a setting.
+    /// The owner of the feature: a ref, a key of an object, an array in a snapshot, or a setting.
     pub object: String,
     /// The rule that it breaks, or what is lost.
     pub detail: String,
@@ -85,14 +85,14 @@ impl fmt::Display for NotCarried {
     }
 }
 
-/// What a downgrade did, or would do.
+/// The report of a downgrade, or of its dry run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DowngradeReport {
-    /// What was copied, written anew in version 1.
+    /// The report of the copy, whose files were written anew in version 1.
     #[serde(flatten)]
     pub copy: CopyReport,
-    /// What was not carried, by kind and object.
+    /// The features that were not carried over, by kind and object.
     pub not_carried: Vec<NotCarried>,
     /// Refs that were left out for what they are called or lead to: `branch NAME`, `tag NAME`.
     pub left_out: Vec<String>,

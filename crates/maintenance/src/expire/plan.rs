@@ -1,4 +1,4 @@
-//! What an expiration would do: which snapshots go and stay, and which get another parent.
+//! The plan of an expiration: the snapshots that go and stay, and those that get another parent.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::SystemTime;
@@ -9,10 +9,12 @@ use icefield_refs::{
     micros_of_time,
 };
 
-use super::{Expire, ExpireError, Reason};
+use super::error::ExpireError;
+use super::policy::Reason;
+use super::settings::Expire;
 use crate::Progress;
 
-/// What becomes of a snapshot.
+/// The fate of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fate {
     /// The snapshot.
@@ -46,18 +48,18 @@ pub struct NewParent {
     pub(super) is_first: bool,
 }
 
-/// What an expiration would do.
+/// The plan of an expiration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// All snapshots of all histories, each after its parent.
     pub snapshots: Vec<Fate>,
-    /// What is rewritten, the oldest first.
+    /// The snapshots that are rewritten, the oldest first.
     pub new_parents: Vec<NewParent>,
     /// Branches that are deleted.
     pub branches: Vec<BranchName>,
     /// Tags that are deleted.
     pub tags: Vec<TagName>,
-    /// What this was decided on.
+    /// The state that the plan is based on.
     pub(super) pointers: UnderstoodRefs,
     /// Of the snapshots that are released.
     pub(super) parents: HashMap<SnapshotId, SnapshotId>,

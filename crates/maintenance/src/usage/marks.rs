@@ -1,14 +1,14 @@
-//! Who uses an object, as one small number.
+//! The users of an object, as one small number.
 
 use std::collections::HashMap;
 
-/// What becomes of the marks of several that use one object.
+/// How the marks of several users of one object are combined.
 pub(super) trait Marks {
     /// Returns the mark of what has both.
     fn combine(&mut self, one: u32, other: u32) -> u32;
 }
 
-/// Of several marks the least stays: that of who was first.
+/// Of several marks the least stays: that of the first user.
 pub(super) struct First;
 
 impl Marks for First {

@@ -1,4 +1,4 @@
-//! What is told of usage.
+//! The report of usage.
 
 use icefield_core::SnapshotId;
 use serde::Serialize;
@@ -23,7 +23,7 @@ impl Amount {
     }
 }
 
-/// What a repository stores, and what of it refs reach.
+/// The objects that a repository stores, and the part that refs reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct UsageSummary {
@@ -82,7 +82,7 @@ pub struct GarbageUsage {
     pub chunk_objects: Amount,
 }
 
-/// What one array, commit, ref or container accounts for.
+/// The usage of one array, commit, ref or container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct UsageRow {

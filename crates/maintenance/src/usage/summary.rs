@@ -13,7 +13,7 @@ use super::{Amount, BackupUsage, Usage, UsageError, UsageSummary};
 use crate::Progress;
 use crate::copy::CopyError;
 use crate::copy::plan::{Plan, SourceRefs};
-use crate::listing::{Kind, listed};
+use crate::listing::{ObjectKind, listed};
 
 impl Usage {
     /// Counts what is stored, what of it refs reach, and what is garbage.
@@ -34,9 +34,9 @@ impl Usage {
         let ids = plan.manifests;
         let logs = logs(repository, &snapshots).await?;
         for (kind, ids) in [
-            (Kind::Snapshot, &snapshots),
-            (Kind::TransactionLog, &logs),
-            (Kind::Manifest, &ids),
+            (ObjectKind::Snapshot, &snapshots),
+            (ObjectKind::TransactionLog, &logs),
+            (ObjectKind::Manifest, &ids),
         ] {
             self.metadata(repository, kind, ids, &mut summary).await?;
         }
@@ -60,7 +60,7 @@ impl Usage {
     /// `repo`.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error of the store.
     pub async fn backups(
         &self,
         repository: &Repository,
@@ -88,7 +88,7 @@ impl Usage {
     async fn metadata(
         &self,
         repository: &Repository,
-        kind: Kind,
+        kind: ObjectKind,
         used: &[[u8; 12]],
         summary: &mut UsageSummary,
     ) -> Result<(), UsageError> {
@@ -103,13 +103,13 @@ impl Usage {
         }
         summary.garbage.total.plus(garbage);
         let (to, garbage_to) = match kind {
-            Kind::Snapshot => (&mut summary.snapshots, &mut summary.garbage.snapshots),
-            Kind::TransactionLog => (
+            ObjectKind::Snapshot => (&mut summary.snapshots, &mut summary.garbage.snapshots),
+            ObjectKind::TransactionLog => (
                 &mut summary.transaction_logs,
                 &mut summary.garbage.transaction_logs,
             ),
-            Kind::Manifest => (&mut summary.manifests, &mut summary.garbage.manifests),
-            Kind::Chunk => (
+            ObjectKind::Manifest => (&mut summary.manifests, &mut summary.garbage.manifests),
+            ObjectKind::Chunk => (
                 &mut summary.chunk_objects,
                 &mut summary.garbage.chunk_objects,
             ),

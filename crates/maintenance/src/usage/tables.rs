@@ -1,4 +1,4 @@
-//! What arrays, commits, refs and containers account for, each in a table.
+//! The usage of arrays, commits, refs and containers, each in a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::tally::{Containers, Owners, Tallied, Tally};
 use super::{Usage, UsageError, UsageRow, UsageTable};
 use crate::Progress;
 use crate::copy::plan::{Plan, SourceRefs, snapshot};
-use crate::listing::{Kind, sizes};
+use crate::listing::{ObjectKind, sizes};
 
 impl Usage {
     /// Counts by array what one snapshot uses: manifests and chunk objects.
@@ -42,7 +42,7 @@ impl Usage {
         let tallying = self.tallying(repository, progress);
         let mut tallied = tallying.run(&mut owners, &mut sets).await?;
         let manifests = owners.manifests();
-        self.add_sizes(repository, Kind::Manifest, &manifests, &mut tallied)
+        self.add_sizes(repository, ObjectKind::Manifest, &manifests, &mut tallied)
             .await?;
         Ok(shared(rows, &sets, &tallied))
     }
@@ -80,12 +80,12 @@ impl Usage {
         let mut tallied = tallying.run(&mut owners, &mut First).await?;
         self.add_sizes(
             repository,
-            Kind::Manifest,
+            ObjectKind::Manifest,
             &owners.manifests(),
             &mut tallied,
         )
         .await?;
-        for kind in [Kind::Snapshot, Kind::TransactionLog] {
+        for kind in [ObjectKind::Snapshot, ObjectKind::TransactionLog] {
             self.add_sizes(repository, kind, &own, &mut tallied).await?;
         }
         for (at, row) in rows.iter_mut().enumerate() {
@@ -152,7 +152,7 @@ impl Usage {
         let mut tallied = tallying.run(&mut owners, &mut sets).await?;
         self.add_sizes(
             repository,
-            Kind::Manifest,
+            ObjectKind::Manifest,
             &owners.manifests(),
             &mut tallied,
         )
@@ -161,7 +161,7 @@ impl Usage {
             .iter()
             .map(|(id, mark)| (*id.as_bytes(), *mark))
             .collect();
-        for kind in [Kind::Snapshot, Kind::TransactionLog] {
+        for kind in [ObjectKind::Snapshot, ObjectKind::TransactionLog] {
             self.add_sizes(repository, kind, &own, &mut tallied).await?;
         }
         Ok(shared(rows, &sets, &tallied))
@@ -203,7 +203,7 @@ impl Usage {
     async fn add_sizes(
         &self,
         repository: &Repository,
-        kind: Kind,
+        kind: ObjectKind,
         marks: &BTreeMap<[u8; 12], u32>,
         tallied: &mut Tallied,
     ) -> Result<(), UsageError> {
@@ -223,7 +223,7 @@ fn fill(row: &mut UsageRow, tally: &Tally) {
     (row.native, row.inline, row.external) = (tally.native, tally.inline, tally.external);
 }
 
-/// The rows of those who share, from marks that are sets of them.
+/// The rows of users that share objects, from marks that are sets of users.
 fn shared(mut rows: Vec<UsageRow>, sets: &Sets, tallied: &Tallied) -> UsageTable {
     for (at, row) in rows.iter_mut().enumerate() {
         let at = at as u32;

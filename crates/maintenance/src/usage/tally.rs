@@ -1,4 +1,4 @@
-//! Reading manifests and adding up what they refer to, by who uses it.
+//! Reads manifests and adds up the objects that they refer to, by their users.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ use crate::Progress;
 use crate::copy::needs::FILES;
 use crate::copy::objects::{self, Decoded};
 use crate::gather::{Gather, Record};
-use crate::listing::{Kind, listed};
+use crate::listing::{ObjectKind, listed};
 
-/// One range of an object, and who uses it.
+/// One range of an object, and its users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Range {
     /// Of a chunk object; of a virtual chunk, a digest of what it refers to.
@@ -57,7 +57,7 @@ fn digest(location: &str, offset: u64, length: u64) -> [u8; 12] {
     id
 }
 
-/// What is used under one mark.
+/// The usage under one mark.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     /// Objects, with their whole sizes.
@@ -69,7 +69,7 @@ pub(super) struct Tally {
     pub(super) external: Amount,
 }
 
-/// What is used under each mark.
+/// The usage under each mark.
 #[derive(Debug, Default)]
 pub(super) struct Tallied {
     by_mark: BTreeMap<u32, Tally>,
@@ -160,7 +160,7 @@ impl<'a, 'r> Owners<'a, 'r> {
         }
     }
 
-    /// What is in a manifest belongs to arrays, which are yet to be added.
+    /// The refs in a manifest belong to arrays, which are yet to be added.
     pub(super) fn by_node() -> Self {
         Self {
             nodes: Some(BTreeMap::new()),
@@ -252,7 +252,7 @@ impl Tallying<'_> {
             .stage("reading manifests", Some(ids.len() as u64));
         let mut files = stream::iter(&ids)
             .map(|id| async move {
-                let read = objects::read_file(self.storage, Kind::Manifest, *id, self.limits);
+                let read = objects::read_file(self.storage, ObjectKind::Manifest, *id, self.limits);
                 Ok::<_, UsageError>((*id, read.await?))
             })
             .buffered(FILES);
@@ -282,12 +282,12 @@ impl Tallying<'_> {
             return Ok(());
         }
         self.progress.stage("listing chunks", None);
-        let mut objects = listed(self.storage, Kind::Chunk, from)?;
+        let mut objects = listed(self.storage, ObjectKind::Chunk, from)?;
         let mut native = ranges.iter().filter(|range| !range.is_virtual).peekable();
         loop {
             let object = objects.try_next().await?;
             let object = object.filter(|(id, _)| below.is_none_or(|below| *id < below));
-            // What lies before the object in order is not there.
+            // Needed objects that sort before this one are not there.
             while let Some(next) = native.peek().copied()
                 && object.is_none_or(|(id, _)| next.id < id)
             {

@@ -7,7 +7,7 @@ use crate::{Dataset, Values, Variable};
 use super::error::PrintError;
 use super::layout::Layout;
 use super::number::{Digits, default_fill_shows, in_data};
-use super::print::PrintOptions;
+use super::print_options::PrintOptions;
 use super::text::{escape, name, quote};
 
 /// The widest line that `ncdump` fills, in bytes.

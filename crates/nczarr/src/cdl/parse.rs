@@ -3,11 +3,12 @@
 mod attribute;
 mod constant;
 mod data;
+mod placed;
 mod scope;
 
 use crate::{DataType, Dimension, DimensionPath, Fill, Storage, Variable};
 
-use self::data::Found;
+use self::placed::FoundData;
 use self::scope::Scopes;
 use super::document::Document;
 use super::error::{CdlError, Position, Rule};
@@ -33,7 +34,7 @@ const LONGEST_NAME: usize = 256;
 pub fn parse(text: impl AsRef<[u8]>) -> Result<Document, CdlError> {
     let mut parser = Parser::new(text.as_ref())?;
     let name = parser.document()?;
-    let data = data::placed(&mut parser.scopes, parser.found)?;
+    let data = placed::placed(&mut parser.scopes, parser.found)?;
     Ok(Document {
         name,
         dataset: parser.scopes.into_dataset(),
@@ -55,7 +56,7 @@ struct Parser<'a> {
     token: Token,
     position: Position,
     scopes: Scopes,
-    found: Vec<Found>,
+    found: Vec<FoundData>,
 }
 
 impl<'a> Parser<'a> {

@@ -7,50 +7,8 @@ use crate::{Dataset, Group, Values};
 use super::data_printer::{DataPrinter, layout};
 use super::error::{DumpError, PrintError};
 use super::header::{header, line};
-use super::number::Digits;
+use super::print_options::PrintOptions;
 use super::text::name;
-
-/// The parts of a dataset to print.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PrintOptions {
-    /// The name behind `netcdf`; `ncdump -n`. (`ncdump` itself takes the file's name up to its last point.)
-    pub name: String,
-    /// No data at all; `ncdump -h`.
-    pub header_only: bool,
-    /// Data only of coordinates: variables of one dimension that are called like a dimension; `ncdump -c`.
-    pub coordinates_only: bool,
-    /// Data only of these variables, if any: names, which hold in all groups, and absolute paths; `ncdump -v`.
-    pub variables: Vec<String>,
-    /// How the elements are stored, as attributes such as `_ChunkSizes`; `ncdump -s`.
-    pub special_attributes: bool,
-    /// Significant digits of floats, 7 unless told; 9 keep every value. `ncdump -p`.
-    pub float_digits: u8,
-    /// Significant digits of doubles, 15 unless told; 17 keep every value. `ncdump -p`.
-    pub double_digits: u8,
-}
-
-impl PrintOptions {
-    /// Returns options to print everything, under a name.
-    pub fn named(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            header_only: false,
-            coordinates_only: false,
-            variables: Vec::new(),
-            special_attributes: false,
-            float_digits: 7,
-            double_digits: 15,
-        }
-    }
-
-    pub(super) fn digits(&self) -> Digits {
-        Digits {
-            float: usize::from(self.float_digits),
-            double: usize::from(self.double_digits),
-        }
-    }
-}
 
 /// A piece of the text of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]

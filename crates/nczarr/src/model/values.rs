@@ -1,6 +1,9 @@
 //! Values of one type: of an attribute, or of a part of a variable.
 
-use super::DataType;
+use super::data_type::DataType;
+
+/// The default fill value of `float` and `double` (`NC_FILL_FLOAT`): 0x1.ep+122.
+const FILL_FLOAT: f32 = 9.969_21e36;
 
 /// Values of one type, in order (of a variable: the last dimension varies fastest).
 #[derive(Clone, Debug, PartialEq)]
@@ -82,5 +85,35 @@ impl Values {
     /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+impl DataType {
+    /// Returns netCDF's default fill value, one value.
+    pub fn default_fill(self) -> Values {
+        match self {
+            Self::Byte => Values::Byte(vec![-127]),
+            Self::Char => Values::Char(vec![0]),
+            Self::Short => Values::Short(vec![-32767]),
+            Self::Int => Values::Int(vec![-2_147_483_647]),
+            Self::Float => Values::Float(vec![FILL_FLOAT]),
+            Self::Double => Values::Double(vec![f64::from(FILL_FLOAT)]),
+            Self::UByte => Values::UByte(vec![255]),
+            Self::UShort => Values::UShort(vec![65535]),
+            Self::UInt => Values::UInt(vec![u32::MAX]),
+            Self::Int64 => Values::Int64(vec![-9_223_372_036_854_775_806]),
+            Self::UInt64 => Values::UInt64(vec![18_446_744_073_709_551_614]),
+            Self::String => Values::String(vec![String::new()]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fill_value_of_floats_is_the_one_of_netcdf() {
+        assert_eq!(FILL_FLOAT.to_bits(), 0x7cf0_0000);
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::attributes::FILL_VALUE;
-use super::{Opened, Tree, key};
+use super::tree::{Opened, Tree, is_swappable, key};
 use crate::{
     Attribute, DataType, Endian, Fill, Filter, Generation, NczarrError, Storage, Values, Variable,
     base64, dtype, json as values,
@@ -27,7 +27,7 @@ impl Tree<'_> {
             let problem = "netCDF has no such type; import the tree as plain Zarr (#mode=zarr)";
             refuse(format!("its dtype is {written:?}: {problem}"))
         })?;
-        let is_swapped = self.swaps && super::is_swappable(&written);
+        let is_swapped = self.swaps && is_swappable(&written);
         if is_swapped && self.options.has_legacy_endian {
             endian = Endian::Little;
             document.insert("dtype".to_owned(), written.replace('>', "<").into());

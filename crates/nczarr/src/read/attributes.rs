@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Tree, key};
+use super::tree::{Tree, key};
 use crate::generation::{PROPERTIES, RESERVED, SCALAR, XARRAY};
 use crate::{Attribute, DataType, NczarrError, Values, dtype, json};
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Opened, Tree, key};
+use super::tree::{Opened, Tree, key};
 use crate::{Dataset, Dimension, DimensionPath, NczarrError};
 
 /// Begins the names that netCDF-C since 4.9.3 makes up for dimensions that have none.

@@ -1,6 +1,6 @@
 //! Which generation a tree is of, and what its writer was.
 
-use super::{Documents, ReadOptions};
+use super::tree::{Documents, ReadOptions};
 use crate::Generation;
 use crate::generation::PROPERTIES;
 

@@ -1,6 +1,7 @@
 //! The fragment after `#`: keys with values, and among them the words of `mode`.
 
-use super::{Format, Store, UrlError, ZarrVersion, cut};
+use super::error::UrlError;
+use super::format::{Format, Store, ZarrVersion};
 
 /// Keys that stand for words of `mode`, when they have no value.
 const SHORT: [(&str, &[&str]); 6] = [
@@ -131,5 +132,12 @@ impl Fragment {
             (Store::S3, "gs3"),
         ];
         stores.into_iter().find(|(_, word)| self.has(word))
+    }
+}
+
+pub(super) fn cut(text: &str, at: char) -> (&str, Option<&str>) {
+    match text.split_once(at) {
+        Some((before, after)) => (before, Some(after)),
+        None => (text, None),
     }
 }

@@ -107,7 +107,7 @@ fn combinations_with_buckets_and_servers() {
 fn s3(text: &str) -> S3Place {
     assert!(triple(text).is_ok(), "{text}");
     match DatasetUrl::parse(text).unwrap().place {
-        Place::S3(place) => place,
+        DatasetLocation::S3(place) => place,
         other => panic!("{text} is {other:?}"),
     }
 }
@@ -170,7 +170,7 @@ fn paths_are_taken_letter_by_letter() {
         (r"C:\data", r"C:\data"),
     ] {
         let url = DatasetUrl::parse(text).unwrap();
-        assert_eq!(url.place, Place::File(path.to_owned()), "{text}");
+        assert_eq!(url.place, DatasetLocation::File(path.to_owned()), "{text}");
         assert_eq!(DatasetUrl::parse(&url.to_string()), Ok(url), "{text}");
     }
     // No format in what is only a path.

@@ -2,9 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::RECORD;
 use crate::read::{FILL_VALUE, is_reserved};
 use crate::{Attribute, DataType, Values, base64, json};
+
+/// The attribute with what Zarr v3 has no word for.
+pub const RECORD: &str = "_netcdf";
 
 /// The type of a char attribute whose bytes are no text.
 const BYTES: &str = "bytes";

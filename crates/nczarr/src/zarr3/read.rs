@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::attributes::RECORD;
 use super::scope::Named;
-use super::{RECORD, array, attributes, scope};
+use super::{array, attributes, scope};
 use crate::read::FILL_VALUE;
 use crate::{
     DataType, Dataset, Dimension, DimensionPath, Fill, Group, NczarrError, Variable, json,

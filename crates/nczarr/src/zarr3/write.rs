@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::attributes::RECORD;
 use super::scope::Named;
-use super::{RECORD, attributes, scope};
+use super::{attributes, scope};
 use crate::{Attribute, DataType, Dataset, DimensionPath, Fill, Group, ModelError, Variable, json};
 
 /// The parts of netCDF in the Zarr v3 document of a group or array.

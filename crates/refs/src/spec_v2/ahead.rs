@@ -8,9 +8,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use icefield_storage::Version;
 
-use super::object::RepoObject;
-use crate::{BranchName, Tip};
-
 /// The last backup that was made ahead, or is being made.
 #[derive(Debug, Default)]
 pub(super) struct Ahead(Mutex<Option<Backup>>);
@@ -30,7 +27,7 @@ impl Ahead {
 
     /// Returns whether the caller is the first to ask for a backup of a state. Writers that commit at the same time share
     /// a write, and need one backup.
-    fn begins(&self, state: &Version) -> bool {
+    pub(super) fn begins(&self, state: &Version) -> bool {
         let mut last = self.lock();
         let is_first = last.as_ref().is_none_or(|backup| backup.of != *state);
         if is_first {
@@ -55,26 +52,5 @@ impl Ahead {
         let mut last = self.lock();
         let backup = last.as_mut().filter(|backup| backup.of == *state);
         backup?.name.take()
-    }
-}
-
-impl RepoObject {
-    /// Makes the backup that an edit of a branch needs if nothing else is edited before. If this fails, the edit makes a backup
-    /// for itself.
-    pub(crate) async fn back_up_ahead(&self, name: &BranchName, expected: &Tip) {
-        let now = self.held();
-        let Some(now) = now.filter(|now| now.branch(name).as_ref() == Some(expected)) else {
-            return;
-        };
-        let ahead = &self.shared().ahead;
-        if !ahead.begins(&now.version) {
-            return;
-        }
-        let backup = self.backup_name();
-        match self.copy_to(&now, &backup).await {
-            Ok(true) => ahead.is_made(&now.version, backup),
-            Ok(false) => {}
-            Err(error) => tracing::debug!(%error, "no backup was made ahead"),
-        }
     }
 }

@@ -7,7 +7,7 @@ use icefield_format::layout;
 use icefield_storage::{ListOptions, ObjectMeta, Prefix, StorageExt};
 
 use super::object::RepoObject;
-use crate::RefsError;
+use crate::{BranchName, RefsError, Tip};
 
 impl RepoObject {
     /// Lists the backups that no page of the operations log is, and that no later page can be.
@@ -46,5 +46,26 @@ impl RepoObject {
             }
         }
         Ok(unneeded)
+    }
+}
+
+impl RepoObject {
+    /// Makes the backup that an edit of a branch needs if nothing else is edited before. If this fails, the edit makes a backup
+    /// for itself.
+    pub(crate) async fn back_up_ahead(&self, name: &BranchName, expected: &Tip) {
+        let now = self.held();
+        let Some(now) = now.filter(|now| now.branch(name).as_ref() == Some(expected)) else {
+            return;
+        };
+        let ahead = &self.shared().ahead;
+        if !ahead.begins(&now.version) {
+            return;
+        }
+        let backup = self.backup_name();
+        match self.copy_to(&now, &backup).await {
+            Ok(true) => ahead.is_made(&now.version, backup),
+            Ok(false) => {}
+            Err(error) => tracing::debug!(%error, "no backup was made ahead"),
+        }
     }
 }

@@ -1,43 +1,9 @@
 //! Upgrading as edits: taking over what a version-1 program wrote meanwhile, and ending the upgrade.
 
-use icefield_format::{Availability, RepoEdit, RepoInfo, RepoStatus, SnapshotId, UpdateKind};
+use icefield_format::{RepoEdit, RepoInfo, RepoStatus, SnapshotId, UpdateKind};
 
-use super::change::{Change, add, require_online};
-use crate::upgrade::{Remainder, Remainders};
-use crate::{RefsError, Refusal};
-
-/// With this begins the reason in the status of a repository whose upgrade has begun and not ended. Programs know the state by
-/// it: what follows is for people.
-const MARKER: &str = "icefield-upgrade-v1-v2:";
-
-/// Returns the status of a repository while it is upgraded: read-only, so that version 2 does not go on beside a
-/// version-1 program whose refs are still there.
-pub(crate) fn upgrading(since: u64) -> RepoStatus {
-    RepoStatus {
-        availability: Availability::ReadOnly,
-        set_at: since,
-        reason: Some(format!(
-            "{MARKER} its upgrade from spec version 1 has not ended: run `icefield upgrade` again"
-        )),
-    }
-}
-
-/// Returns whether a status is that of a repository whose upgrade has not ended.
-pub(crate) fn is_upgrading(status: &RepoStatus) -> bool {
-    let reason = status.reason.as_deref().unwrap_or_default();
-    status.availability == Availability::ReadOnly && reason.starts_with(MARKER)
-}
-
-/// Refuses what is not part of an upgrade that is under way.
-///
-/// # Errors
-/// [`RefsError::UpgradeNotEnded`].
-pub(super) fn require_ended(info: &RepoInfo) -> Result<(), RefsError> {
-    match is_upgrading(info.status()) {
-        true => Err(RefsError::UpgradeNotEnded),
-        false => Ok(()),
-    }
-}
+use super::content::{Change, add, is_upgrading, require_online};
+use crate::{RefsError, Refusal, Remainder, Remainders};
 
 /// Ends an upgrade, if it has not ended yet.
 pub(super) fn end(now: &RepoInfo, next: &mut RepoEdit, at: u64) -> Result<UpdateKind, Refusal> {

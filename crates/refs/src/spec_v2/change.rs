@@ -1,54 +1,13 @@
-//! What an edit changes of the content of `repo`, and whether it may.
-
-use std::fmt::Write as _;
+//! The changes that an edit makes to the content of `repo`, and the rules that forbid one.
 
 use icefield_format::{
-    Availability, DecodeLimits, FeatureFlag, NewSnapshotInfo, RepoEdit, RepoEditError, RepoInfo,
-    RepoStatus, RepositoryConfig, SnapshotId, UpdateKind,
+    DecodeLimits, FeatureFlag, RepoEdit, RepoEditError, RepoInfo, RepoStatus, UpdateKind,
 };
-use icefield_storage::Version;
 
 use super::carry;
+use super::content::{Change, add, config_state, require_ended, require_online, tag_state};
 use super::release::release as take_out;
-use crate::{BranchName, Edit, RefsError, Refusal, SnapshotInfo, TagState, Tip, micros_of_time};
-
-/// What became of an edit against one content.
-pub(super) enum Change {
-    /// The content has the edit. Its entries in the operations log, oldest first; without any, nothing was to be done.
-    Made(Vec<UpdateKind>),
-    /// The content does not allow it, and is as it was.
-    Refused(Refusal),
-}
-
-/// Returns where a branch stands. Its state is the snapshot that it points to: no request that was on its way can come late,
-/// since it would expect another `repo`.
-pub(super) fn branch_state(snapshot: SnapshotId) -> Tip {
-    Tip {
-        snapshot,
-        version: Version::new(snapshot.to_string()),
-        key: None,
-    }
-}
-
-/// Returns the state of a stored configuration: its bytes.
-pub(crate) fn config_state(info: &RepoInfo) -> Option<Version> {
-    info.config_bytes().map(state_of_bytes)
-}
-
-/// Returns the state that a configuration has once it is stored.
-pub(super) fn state_of_config(config: &RepositoryConfig) -> Result<Version, RefsError> {
-    let bytes = config.encode_flexbuffers();
-    let bytes = bytes.map_err(RefsError::config_in_repo)?;
-    Ok(state_of_bytes(&bytes))
-}
-
-fn state_of_bytes(bytes: &[u8]) -> Version {
-    let mut digits = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        let _ = write!(digits, "{byte:02x}");
-    }
-    Version::new(digits)
-}
+use crate::{BranchName, Edit, RefsError, Refusal, TagState, Tip, micros_of_time};
 
 /// Applies an edit to a content, at a time in microseconds since 1970.
 ///
@@ -60,7 +19,7 @@ pub(super) fn make(edit: &Edit, content: &mut RepoEdit, at: u64) -> Result<Chang
     let now = content.so_far();
     match edit {
         Edit::CarryOver(_) | Edit::EndUpgrade => {}
-        Edit::SetStatus { .. } => carry::require_ended(now)?,
+        Edit::SetStatus { .. } => require_ended(now)?,
         _ => require_online(now)?,
     }
     match edit {
@@ -179,7 +138,7 @@ fn make_on_copy(
         }
         Edit::CreateTag { name, target } => {
             require(now, FeatureFlag::CREATE_TAG)?;
-            match super::object::tag(now, name) {
+            match tag_state(now, name) {
                 TagState::Present(_) => return Ok(Change::Refused(Refusal::AlreadyExists)),
                 TagState::Deleted => return Ok(Change::Refused(Refusal::NameTaken)),
                 TagState::Absent => {}
@@ -286,39 +245,6 @@ fn moved(info: &RepoInfo, name: &BranchName, expected: &Tip) -> Option<Refusal> 
         Some(found) if found == expected.snapshot => None,
         Some(found) => Some(Refusal::BranchMoved { found }),
         None => Some(Refusal::BranchGone),
-    }
-}
-
-pub(super) fn add(
-    next: &mut RepoEdit,
-    snapshot: &SnapshotInfo,
-    parent: Option<SnapshotId>,
-    pruned: &[SnapshotId],
-) -> Result<(), RefsError> {
-    next.add_snapshot(NewSnapshotInfo {
-        id: snapshot.id,
-        parent,
-        flushed_at: micros_of_time(snapshot.written_at),
-        message: &snapshot.message,
-        metadata: &snapshot.metadata,
-        pruned_ancestor_tx_logs: pruned,
-    })?;
-    Ok(())
-}
-
-/// Refuses writes to a repository that is not online.
-///
-/// # Errors
-/// [`RefsError::NotOnline`].
-pub(crate) fn require_online(info: &RepoInfo) -> Result<(), RefsError> {
-    carry::require_ended(info)?;
-    let status = info.status();
-    match status.availability {
-        Availability::Online => Ok(()),
-        availability => Err(RefsError::NotOnline {
-            availability,
-            reason: status.reason.clone(),
-        }),
     }
 }
 

@@ -13,10 +13,11 @@ use icefield_storage::{
 };
 
 use super::ahead::Ahead;
+use super::content::{branch_state, config_state};
 use super::queue::Queue;
 use super::turns::Turns;
 use crate::{
-    BranchName, FetchError, RefList, RefsError, SnapshotInfo, StoredConfig, TagName, TagState, Tip,
+    BranchName, FetchError, RefList, RefsError, SnapshotInfo, StoredConfig, TagName, Tip,
     micros_of_time,
 };
 
@@ -25,7 +26,7 @@ pub(crate) const MAX_REPO_LEN: u64 = 1 << 30;
 
 /// One state of `repo`.
 pub(crate) struct RepoState {
-    /// What it says.
+    /// Its content.
     pub(crate) info: RepoInfo,
     /// The state of the object, which a replacement names as its condition.
     pub(crate) version: Version,
@@ -261,7 +262,7 @@ impl RepoState {
     /// Returns where a branch stands; none if there is no such branch.
     pub(crate) fn branch(&self, name: &BranchName) -> Option<Tip> {
         let tip = self.info.branch(name.as_str())?;
-        Some(super::change::branch_state(tip))
+        Some(branch_state(tip))
     }
 
     /// Returns all refs.
@@ -281,22 +282,13 @@ impl RepoState {
 
     /// Returns the stored configuration.
     pub(crate) fn config(&self) -> Result<Option<StoredConfig>, RefsError> {
-        let Some(version) = super::change::config_state(&self.info) else {
+        let Some(version) = config_state(&self.info) else {
             return Ok(None);
         };
         let config = self.info.config();
         let config = config.map_err(RefsError::config_in_repo)?;
         let config = config.unwrap_or_default();
         Ok(Some(StoredConfig { config, version }))
-    }
-}
-
-/// Returns what is known of a tag name.
-pub(crate) fn tag(info: &RepoInfo, name: &TagName) -> TagState {
-    match info.tag(name.as_str()) {
-        Some(id) => TagState::Present(id),
-        None if info.is_deleted_tag(name.as_str()) => TagState::Deleted,
-        None => TagState::Absent,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Replacing `repo`: edits that wait for each other share a write, and each of them is told what became of it.
 //!
-//! What fails for the sake of one edit is told to that one: where a content with all of them cannot be written, a batch is halved
+//! An error that one edit causes is returned to that edit alone: where a content with all of them cannot be written, a batch is halved
 //! until it can, and an edit whose earlier write cannot be looked for leaves the batch.
 //!
 //! A write whose reply was lost is looked for by the name of the backup that it made: the log of every later state has it. A
@@ -15,7 +15,8 @@ use icefield_format::{
 };
 use icefield_storage::{Bytes, CopyOptions, Key, PutMode, PutOutcome, StorageExt};
 
-use super::change::{self, Change};
+use super::change;
+use super::content::{self, Change};
 use super::object::{RepoObject, RepoState, next_time};
 use super::queue::{Answer, Attempt, Batch, Waiting};
 use crate::{Edit, EditOutcome, RefsError};
@@ -60,7 +61,7 @@ impl RepoObject {
     /// As [`Ledger::apply`](crate::Ledger::apply); nothing was changed.
     pub(crate) async fn apply(&self, edit: Edit) -> Answer {
         let config = match &edit {
-            Edit::SetConfig { config, .. } => Some(change::state_of_config(config)?),
+            Edit::SetConfig { config, .. } => Some(content::state_of_config(config)?),
             _ => None,
         };
         let this = self.unpinned();
@@ -84,7 +85,7 @@ impl RepoObject {
     async fn publish(&self, batch: &mut Batch<'_>, own: &Arc<Waiting>) {
         let shared = self.shared();
         batch.take_waiting();
-        // What was read last is most often still so, and then spares a round. Nothing is refused by it. An edit that may have
+        // The state that was read last is most often still current, which spares a round. Nothing is refused by it. An edit that may have
         // landed is looked for in what `repo` is now.
         let mut held = self
             .held()
@@ -146,7 +147,7 @@ impl RepoObject {
     /// Reads the object, unless a state of it is given, and plans the edits of a batch that have not landed yet.
     ///
     /// # Errors
-    /// What concerns `own`.
+    /// The errors of `own`.
     async fn next(
         &self,
         held: Option<Arc<RepoState>>,
@@ -226,7 +227,7 @@ impl RepoObject {
     /// Makes the object that the next state is stored as.
     ///
     /// # Errors
-    /// What the edits make of it cannot be written, such as [`icefield_format::FormatError::TooLarge`].
+    /// The changed content cannot be written, such as [`icefield_format::FormatError::TooLarge`].
     fn compose(
         &self,
         now: &RepoState,

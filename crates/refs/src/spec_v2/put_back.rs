@@ -26,7 +26,7 @@ impl PutBackMark {
     /// mark is written before the backup is put in its place.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error of the store.
     pub async fn is_set(storage: &dyn Storage) -> Result<bool, StorageError> {
         storage.exists(&Self::key()?).await
     }
@@ -34,7 +34,7 @@ impl PutBackMark {
     /// Sets it, durably. It holds the name of the backup.
     ///
     /// # Errors
-    /// What the store says; the mark may be there then.
+    /// The error of the store; the mark may be there then.
     pub(super) async fn set(storage: &dyn Storage, backup: &str) -> Result<(), StorageError> {
         let (key, bytes) = (Self::key()?, Bytes::copy_from_slice(backup.as_bytes()));
         match storage
@@ -55,7 +55,7 @@ impl PutBackMark {
     /// Takes it away: nothing is left to be settled.
     ///
     /// # Errors
-    /// What the store says; the mark may be there or not then.
+    /// The error of the store; the mark may be there or not then.
     pub async fn clear(storage: &dyn Storage) -> Result<(), StorageError> {
         match storage.delete_one(Self::key()?.into()).await? {
             DeleteOutcome::Deleted | DeleteOutcome::Refused => storage.sync().await,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use icefield_format::{RepoEdit, RepoInfo, SnapshotId, UpdateKind};
 
-use super::change::add;
+use super::content::{add, tag_state};
 use crate::received::ReceivedBranch;
 use crate::{Received, RefsError, Refusal, RepoSettings, TagState};
 
@@ -40,7 +40,7 @@ pub(super) fn receive(
         }
     }
     for (name, target) in &received.tags {
-        match super::object::tag(next.so_far(), name) {
+        match tag_state(next.so_far(), name) {
             TagState::Present(found) if found == *target => continue,
             TagState::Present(_) => return Ok(Err(Refusal::AlreadyExists)),
             TagState::Deleted => return Ok(Err(Refusal::NameTaken)),
@@ -51,7 +51,7 @@ pub(super) fn receive(
         done.push(UpdateKind::TagCreated { name });
     }
     for (name, target) in &received.deleted_tags {
-        match super::object::tag(next.so_far(), name) {
+        match tag_state(next.so_far(), name) {
             TagState::Deleted => continue,
             TagState::Present(_) => return Ok(Err(Refusal::AlreadyExists)),
             TagState::Absent => {}

@@ -1,4 +1,4 @@
-//! What a root holds of a repository of spec version 2, for a reader who expects the worst; and `repo` put back from a
+//! The objects of a repository of spec version 2 at a root, read without trusting any of them; and `repo` put back from a
 //! backup.
 
 use std::collections::BTreeSet;
@@ -23,16 +23,16 @@ const COMPARED: usize = 16;
 /// Where a damaged `repo` is kept when it is replaced, below our own prefix.
 const KEPT_ASIDE: &str = "damaged";
 
-/// What is stored under the key of `repo`.
+/// The object under the key of `repo`.
 #[derive(Debug)]
 pub struct StoredRepo {
-    /// What it is.
+    /// Its content.
     pub content: RepoContent,
     bytes: Bytes,
     version: Option<Version>,
 }
 
-/// What an object is that should be the state of a repository of spec version 2.
+/// The content of an object that should be the state of a repository of spec version 2.
 #[derive(Debug)]
 pub enum RepoContent {
     /// There is no such object.
@@ -50,7 +50,7 @@ pub enum RepoContent {
 pub struct RepoBackup {
     /// Its name, as the operations log has it.
     pub name: String,
-    /// What it says.
+    /// The state.
     pub info: RepoInfo,
     /// How many backups with newer names are no sound ones.
     pub passed_over: usize,
@@ -64,7 +64,7 @@ pub struct RepoBackups {
     pub all: Vec<(String, u64)>,
 }
 
-/// What the newest backup is that a repository can go on from.
+/// The newest backup from which a repository can go on.
 #[derive(Debug)]
 pub enum NewestBackup {
     /// None is sound.
@@ -109,7 +109,7 @@ impl StoredRepo {
     /// Reads the object.
     ///
     /// # Errors
-    /// What the store says, which tells nothing of the object.
+    /// The error of the store, which tells nothing of the object.
     pub async fn read(storage: &dyn Storage) -> Result<Self, StorageError> {
         let key = Key::parse(layout::REPO)?;
         let options = icefield_storage::GetOptions::default().with_max_size(MAX_REPO_LEN);
@@ -144,7 +144,7 @@ impl StoredRepo {
     /// Refused with [`Refusal::AlreadyExists`] if another program has written the object meanwhile.
     ///
     /// # Errors
-    /// What the store says; nothing was replaced then.
+    /// The error of the store; nothing was replaced then.
     pub async fn put_back(
         &self,
         storage: &Arc<dyn Storage>,
@@ -225,7 +225,7 @@ impl RepoBackups {
     /// Lists them.
     ///
     /// # Errors
-    /// What the store says.
+    /// The error of the store.
     pub async fn list(storage: &dyn Storage) -> Result<Self, StorageError> {
         let prefix = Prefix::parse(layout::OVERWRITTEN)?;
         let mut objects = storage.list_objects(ListOptions::prefix(prefix));
@@ -247,7 +247,7 @@ impl RepoBackups {
     /// log is taken. One of a newer version of the format among them tells that the repository was of that version.
     ///
     /// # Errors
-    /// What the store says, which tells nothing of the objects.
+    /// The error of the store, which tells nothing of the objects.
     pub async fn newest_sound(
         &self,
         storage: &dyn Storage,
@@ -294,7 +294,7 @@ impl RepoBackups {
     /// that log cannot be of the repository which the backup is of. Returns its name.
     ///
     /// # Errors
-    /// What the store says, which tells nothing of the objects.
+    /// The error of the store, which tells nothing of the objects.
     pub async fn older_than(
         &self,
         storage: &dyn Storage,
@@ -317,7 +317,7 @@ impl FollowedLog {
     /// Follows the log of a state through the backups that it goes on in.
     ///
     /// # Errors
-    /// What the store says, which tells nothing of the objects.
+    /// The error of the store, which tells nothing of the objects.
     pub async fn of(storage: &dyn Storage, state: &RepoInfo) -> Result<Self, StorageError> {
         let named = state.log().updates().filter_map(|it| it.backup.clone());
         let mut followed = Self {

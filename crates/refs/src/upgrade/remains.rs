@@ -1,7 +1,6 @@
-//! What files of spec version 1 say that `repo` does not.
+//! Refs and settings that files of spec version 1 have and `repo` does not.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use futures::StreamExt;
@@ -9,59 +8,7 @@ use icefield_format::{RepoInfo, RepositoryConfig, SnapshotId, UpdateKind};
 
 use super::scan::Scan;
 use crate::spec_v2::{RepoObject, RepoState, is_upgrading, other_name};
-use crate::{BranchName, SnapshotInfo, TagName};
-
-/// Something that a file of spec version 1 says and `repo` does not: a version-1 program wrote it after the repository was
-/// read for its upgrade.
-#[derive(Clone, Debug)]
-pub enum Remainder {
-    /// A branch points to another snapshot.
-    Branch {
-        /// The branch.
-        name: BranchName,
-        /// Where it points.
-        tip: SnapshotId,
-        /// Those of its history that `repo` does not list, parents before their children.
-        snapshots: Vec<SnapshotInfo>,
-    },
-    /// A tag was created.
-    Tag {
-        /// The tag.
-        name: TagName,
-        /// Where it points.
-        target: SnapshotId,
-        /// As of a branch.
-        snapshots: Vec<SnapshotInfo>,
-    },
-    /// A tag was deleted.
-    DeletedTag {
-        /// The tag.
-        name: TagName,
-        /// What it pointed to, where its file is there.
-        target: Option<SnapshotId>,
-    },
-    /// The configuration was saved.
-    Config(Box<RepositoryConfig>),
-}
-
-impl fmt::Display for Remainder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Branch { name, tip, .. } => write!(f, "branch {name} at {tip}"),
-            Self::Tag { name, target, .. } => write!(f, "tag {name} at {target}"),
-            Self::DeletedTag { name, .. } => write!(f, "the deletion of tag {name}"),
-            Self::Config(_) => f.write_str("config.yaml"),
-        }
-    }
-}
-
-/// What [`Edit::CarryOver`](crate::Edit::CarryOver) adds to `repo`, and the state of `repo` that does not have it.
-#[derive(Clone, Debug)]
-pub struct Remainders {
-    pub(crate) remains: Vec<Remainder>,
-    /// The time of the newest entry of the operations log. Every edit adds a later one, so that no two states have the same.
-    pub(crate) newest_at: u64,
-}
+use crate::{Remainder, Remainders};
 
 impl Remainders {
     pub(super) fn of(state: &RepoState, remains: Vec<Remainder>) -> Self {
@@ -72,7 +19,7 @@ impl Remainders {
     }
 }
 
-/// What the operations log tells of a repository that goes on after its upgrade.
+/// The history of refs in the operations log of a repository that goes on after its upgrade.
 #[derive(Debug, Default)]
 pub(crate) struct Logged {
     /// All snapshots that it ever had, also those that have expired.

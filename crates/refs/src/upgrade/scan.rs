@@ -1,4 +1,4 @@
-//! What a repository of spec version 1 keeps in files of its own, each with the state in which it was read.
+//! The refs and the configuration that a repository of spec version 1 keeps in files, each with the state in which it was read.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub(crate) struct ScannedFile {
     pub(crate) kind: FileState,
 }
 
-/// What may become of a file while it is there.
+/// How a file can be replaced or deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FileState {
     /// Writers replace it, under the condition that it is as they read it.

@@ -133,7 +133,7 @@ fn guesses_are_read_ahead_and_parents_decide() {
     let mut line = Drawn::line(100);
     line.guesses = (0..100).rev().map(id).collect();
     line.guesses.insert(0, id(777));
-    let mut walk = Walk::new(&line, Pace::long());
+    let mut walk = HistoryWalk::new(&line, Pace::long());
     walk.go(id(99));
     let (mut found, mut rounds) = (Vec::new(), 0);
     while let Some((at, node)) = block_on(walk.next()) {

@@ -4,8 +4,8 @@ use icefield_core::Session;
 
 use super::calendar::{Calendar, Moment, SECOND};
 use super::iso;
-use super::says::{Found, Saying};
-use super::{Part, is_of_time};
+use super::names::{Part, is_of_time};
+use super::statement::{FoundValue, Statement};
 use crate::RollingError;
 use crate::blocks::Blocks;
 use crate::dimension::Dimension;
@@ -71,10 +71,14 @@ pub(super) struct Ruler {
 
 impl Scale {
     /// In what something can be compared with labels; the error says why not.
-    pub(super) fn of(axis: &Axis<'_>, saying: &Saying, found: &Found) -> Result<Self, String> {
+    pub(super) fn of(
+        axis: &Axis<'_>,
+        statement: &Statement,
+        found: &FoundValue,
+    ) -> Result<Self, String> {
         let labels = Calendar::of(&axis.member.json)
             .map_err(|why| format!("{} cannot be shown as dates, since {why}", axis.member.path));
-        let own = saying.document.as_ref().filter(|document| {
+        let own = statement.document.as_ref().filter(|document| {
             let units = |value: &serde_json::Value| value.get("attributes")?.get("units").cloned();
             units(document).is_some() || document["data_type"].is_object()
         });
@@ -90,13 +94,13 @@ impl Scale {
                 .all(|name| of(own, name) == of(&axis.member.json, name))
         });
         match (labels, found) {
-            (_, Found::Other(_)) => Err("it is neither a text nor a number".to_owned()),
+            (_, FoundValue::Other(_)) => Err("it is neither a text nor a number".to_owned()),
             (Ok(_), _) => match own {
                 Some(own) => Calendar::of(own).map(Self::Time),
                 None => Calendar::of(&axis.member.json).map(Self::Time),
             },
-            (Err(_), Found::Whole(_) | Found::Float(_))
-                if is_counted_alike && (!is_of_time(saying.name) || axis.is_since()) =>
+            (Err(_), FoundValue::Whole(_) | FoundValue::Float(_))
+                if is_counted_alike && (!is_of_time(statement.name) || axis.is_since()) =>
             {
                 Ok(Self::Plain)
             }
@@ -104,23 +108,23 @@ impl Scale {
         }
     }
 
-    fn place(self, said: &Found, part: Part) -> Option<ScalePoint> {
+    fn place(self, said: &FoundValue, part: Part) -> Option<ScalePoint> {
         match (self, said) {
-            (Self::Time(_), Found::Text(text)) if part == Part::Duration => {
+            (Self::Time(_), FoundValue::Text(text)) if part == Part::Duration => {
                 iso::parse_duration(text).map(ScalePoint::Moment)
             }
-            (_, Found::Text(_)) if part == Part::Duration => None,
-            (Self::Time(_), Found::Text(text)) => {
+            (_, FoundValue::Text(_)) if part == Part::Duration => None,
+            (Self::Time(_), FoundValue::Text(text)) => {
                 iso::parse(text).map(|(moment, _)| ScalePoint::Moment(moment))
             }
-            (Self::Time(calendar), Found::Whole(number)) => {
+            (Self::Time(calendar), FoundValue::Whole(number)) => {
                 calendar.of_whole(*number).map(ScalePoint::Moment)
             }
-            (Self::Time(calendar), Found::Float(number)) => {
+            (Self::Time(calendar), FoundValue::Float(number)) => {
                 calendar.of_float(*number).map(ScalePoint::Moment)
             }
-            (Self::Plain, Found::Whole(number)) => Some(ScalePoint::Number(*number as f64)),
-            (Self::Plain, Found::Float(number)) => Some(ScalePoint::Number(*number)),
+            (Self::Plain, FoundValue::Whole(number)) => Some(ScalePoint::Number(*number as f64)),
+            (Self::Plain, FoundValue::Float(number)) => Some(ScalePoint::Number(*number)),
             _ => None,
         }
     }
@@ -128,41 +132,41 @@ impl Scale {
     /// The value that describes a window in place of the value for another one; `None` if that did not follow from its labels.
     pub(super) fn next(
         self,
-        said: &Found,
+        said: &FoundValue,
         part: Part,
         before: Ruler,
         after: Ruler,
-    ) -> Option<Found> {
+    ) -> Option<FoundValue> {
         let place = self.place(said, part)?;
         let next = followed(place, before.side(part)?, after.side(part)?)?;
         match (self, said, next) {
-            (_, Found::Text(_), ScalePoint::Moment(length)) if part == Part::Duration => {
+            (_, FoundValue::Text(_), ScalePoint::Moment(length)) if part == Part::Duration => {
                 match next == place {
                     true => Some(said.clone()),
-                    false => iso::write_duration(length).map(Found::Text),
+                    false => iso::write_duration(length).map(FoundValue::Text),
                 }
             }
-            (_, Found::Text(text), ScalePoint::Moment(moment)) => {
+            (_, FoundValue::Text(text), ScalePoint::Moment(moment)) => {
                 let (_, style) = iso::parse(text)?;
-                style.write(moment).map(Found::Text)
+                style.write(moment).map(FoundValue::Text)
             }
-            (Self::Time(calendar), Found::Whole(_), ScalePoint::Moment(moment)) => {
+            (Self::Time(calendar), FoundValue::Whole(_), ScalePoint::Moment(moment)) => {
                 match calendar.number(moment) {
-                    (number, 0) => Some(Found::Whole(number)),
-                    _ => Some(Found::Float(calendar.float(moment))),
+                    (number, 0) => Some(FoundValue::Whole(number)),
+                    _ => Some(FoundValue::Float(calendar.float(moment))),
                 }
             }
-            (Self::Time(calendar), Found::Float(_), ScalePoint::Moment(moment)) => {
-                Some(Found::Float(calendar.float(moment)))
+            (Self::Time(calendar), FoundValue::Float(_), ScalePoint::Moment(moment)) => {
+                Some(FoundValue::Float(calendar.float(moment)))
             }
-            (Self::Plain, Found::Whole(_), ScalePoint::Number(number)) => {
+            (Self::Plain, FoundValue::Whole(_), ScalePoint::Number(number)) => {
                 match number.fract() == 0.0 && number.abs() < 9e15 {
-                    true => Some(Found::Whole(number as i128)),
-                    false => Some(Found::Float(number)),
+                    true => Some(FoundValue::Whole(number as i128)),
+                    false => Some(FoundValue::Float(number)),
                 }
             }
-            (Self::Plain, Found::Float(_), ScalePoint::Number(number)) => {
-                Some(Found::Float(number))
+            (Self::Plain, FoundValue::Float(_), ScalePoint::Number(number)) => {
+                Some(FoundValue::Float(number))
             }
             _ => None,
         }

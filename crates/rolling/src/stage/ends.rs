@@ -2,7 +2,7 @@
 
 use icefield_core::Session;
 
-use super::Options;
+use super::options::Options;
 use super::sizes::{MOST_REWRITTEN, unit};
 use crate::blocks::Blocks;
 use crate::dimension::Dimension;

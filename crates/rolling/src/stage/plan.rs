@@ -3,8 +3,8 @@
 use icefield_core::Session;
 
 use super::ends::ends;
+use super::options::{Method, Options};
 use super::sizes::{MOST_REWRITTEN, by_size, lcm};
-use super::{Method, Options};
 use crate::blocks::Blocks;
 use crate::dimension::{Dimension, Member, Window};
 use crate::{Change, RollingError};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use icefield_core::NodePath;
 
-use super::Options;
+use super::options::Options;
 use crate::blocks::Blocks;
 use crate::dimension::{Dimension, Member};
 use crate::labels;

@@ -381,7 +381,7 @@ fn elsewhere_the_system_says_whether_a_file_system_is_local() {
 /// The directories that tests and temporary data live in, on whatever machine this runs.
 #[test]
 fn the_file_systems_of_this_machine_are_named() {
-    let sys = crate::sys::RealSys::new();
+    let sys = crate::sys::real::RealSys::new();
     for place in ["/", "/tmp", "/dev/shm", "/proc"] {
         let Ok(directory) = std::fs::File::open(place) else {
             continue;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use super::{EntryKind, Open, RealSys, Stat, Sys};
+use super::real::RealSys;
+use super::{EntryKind, Open, Stat, Sys};
 
 /// A file or directory of the recording. Inode numbers are used again, these are not.
 pub(crate) type Id = usize;

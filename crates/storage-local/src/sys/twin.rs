@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use super::habits::{Ground, Habits, Lazy};
 pub(crate) use super::plan::Call;
 use super::plan::Fault;
+use super::real::RealSys;
 use super::record::{Event, Recording};
-use super::{EntryKind, Errno, FileSystem, Open, RealSys, Result, Stat, Sys};
+use super::{EntryKind, Errno, FileSystem, Open, Result, Stat, Sys};
 
 /// The action to take when a call is reached, besides the call.
 type Hook = Arc<dyn Fn(usize, Call) + Send + Sync>;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use icefield_storage::Storage;
 
+use crate::sys::Sys;
 use crate::sys::habits::Habits;
+use crate::sys::real::RealSys;
 use crate::sys::twin::Twin;
-use crate::sys::{RealSys, Sys};
 use crate::{Fsync, LocalStorage};
 
 /// Opens an empty directory that the next run removes.

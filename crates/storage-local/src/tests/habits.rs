@@ -3,26 +3,26 @@
 use icefield_storage::{CopyOptions, Deletion, ObjectClass, PutMode, Storage, StorageExt, Version};
 
 use super::kit::{REF, Rig, Speak, key, refused, run, unsupported, written};
-use crate::probe::{Exclusion, Facts, Place};
+use crate::abilities::{Abilities, Exclusion, Placement};
 use crate::sys::Errno;
 use crate::sys::habits::{Ground, Habits};
 use crate::sys::twin::Call;
 
-fn facts(habits: Habits) -> Facts {
+fn abilities(habits: Habits) -> Abilities {
     let rig = Rig::new(habits);
-    let facts = rig.store.0.facts().expect("probed");
+    let abilities = rig.store.0.abilities().expect("probed");
     assert!(rig.temporary().is_empty(), "the probe cleans up");
-    facts
+    abilities
 }
 
 #[test]
 fn e76_the_probe_tells_good_from_bad() {
-    let good = facts(Habits::default());
+    let good = abilities(Habits::default());
     assert_eq!(
         good,
-        Facts {
+        Abilities {
             exclusive_create: true,
-            place: Place::Rename,
+            place: Placement::Rename,
             locks: Exclusion::Everywhere,
             ignores_case: false,
             changes_names: false,
@@ -36,30 +36,30 @@ fn e76_the_probe_tells_good_from_bad() {
         reserves: true,
         ..h()
     };
-    assert!(facts(reserves).reserve);
+    assert!(abilities(reserves).reserve);
     let only_link = Habits {
         no_rename_new: true,
         ..h()
     };
-    assert_eq!(facts(only_link.clone()).place, Place::Link);
+    assert_eq!(abilities(only_link.clone()).place, Placement::Link);
     assert_eq!(
-        facts(Habits {
+        abilities(Habits {
             no_link: true,
             ..only_link
         })
         .place,
-        Place::Nothing
+        Placement::Nothing
     );
     assert_eq!(
-        facts(Habits {
+        abilities(Habits {
             weak_rename_new: true,
             ..h()
         })
         .place,
-        Place::Nothing
+        Placement::Nothing
     );
     assert!(
-        !facts(Habits {
+        !abilities(Habits {
             weak_create: true,
             ..h()
         })
@@ -75,29 +75,29 @@ fn e76_the_probe_tells_good_from_bad() {
             ..h()
         },
     ] {
-        assert_eq!(facts(no_locks).locks, Exclusion::Nothing);
+        assert_eq!(abilities(no_locks).locks, Exclusion::Nothing);
     }
     let elsewhere = Habits {
         ground: Ground::mounted(0x6573_5546, "fuse.sshfs", "rw"),
         ..h()
     };
-    assert_eq!(facts(elsewhere).locks, Exclusion::Here);
+    assert_eq!(abilities(elsewhere).locks, Exclusion::Here);
     assert!(
-        facts(Habits {
+        abilities(Habits {
             ignores_case: true,
             ..h()
         })
         .ignores_case
     );
     assert!(
-        facts(Habits {
+        abilities(Habits {
             normalises: true,
             ..h()
         })
         .changes_names
     );
     assert!(
-        !facts(Habits {
+        !abilities(Habits {
             no_syncfs: true,
             ..h()
         })

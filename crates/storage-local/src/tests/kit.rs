@@ -11,9 +11,10 @@ use icefield_storage::{
 };
 use tempfile::TempDir;
 
+use crate::sys::Sys;
 use crate::sys::habits::Habits;
+use crate::sys::real::RealSys;
 use crate::sys::twin::Twin;
-use crate::sys::{RealSys, Sys};
 use crate::{Fsync, LocalStorage, LocalStorageBuilder};
 
 /// The key of a branch in the format.

@@ -15,9 +15,10 @@ use icefield_storage::{
 use tempfile::TempDir;
 
 use super::kit::{Rig, Speak, key, open, run};
+use crate::sys::Errno;
 use crate::sys::habits::Habits;
+use crate::sys::real::RealSys;
 use crate::sys::twin::Call;
-use crate::sys::{Errno, RealSys};
 
 async fn list(store: &crate::LocalStorage, prefix: &str, after: Option<&str>) -> Vec<String> {
     let mut options = ListOptions::prefix(Prefix::parse(prefix).expect("valid"));

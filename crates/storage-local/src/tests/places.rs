@@ -283,7 +283,7 @@ fn e68_a_planted_temporary_name_is_not_followed() {
         // The attacker knows every name that will be drawn.
         let seeded = || Arc::new(SeededEntropy::new(7));
         let store = builder().entropy(seeded()).open().expect("opened");
-        store.0.facts().expect("probed");
+        store.0.abilities().expect("probed");
         let next = {
             let twin = builder().entropy(seeded()).open().expect("opened");
             twin.0.random_name();

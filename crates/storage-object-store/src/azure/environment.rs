@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Client, Identity, Proof};
+use super::identity::{Client, Identity, Proof};
 
 /// Settings of Azure Blob Storage as a user's environment has them. `Debug` shows no secret.
 #[derive(Clone, Default)]
@@ -92,8 +92,8 @@ mod tests {
         let file = ("AZURE_FEDERATED_TOKEN_FILE", "/no/such/file");
         let sas = "sv=2024&sig=SECRET";
         for (variables, kind) in [
-            (vec![], "nobody"),
-            (vec![("AZURE_STORAGE_KEY", "")], "nobody"),
+            (vec![], "anonymous"),
+            (vec![("AZURE_STORAGE_KEY", "")], "anonymous"),
             (vec![("AZURE_STORAGE_ACCOUNT_KEY", KEY)], "key"),
             (vec![("AZURE_STORAGE_KEY", KEY)], "key"),
             (vec![("AZURE_STORAGE_ACCESS_KEY", KEY)], "key"),
@@ -104,10 +104,10 @@ mod tests {
                 "key",
             ),
             (vec![("AZURE_STORAGE_TOKEN", "SECRET")], "bearer token"),
-            (client.to_vec(), "nobody"),
+            (client.to_vec(), "anonymous"),
             ([&client[..], &[secret]].concat(), "client secret"),
             ([&client[..], &[file]].concat(), "token file"),
-            (vec![client[1], secret], "nobody"),
+            (vec![client[1], secret], "anonymous"),
         ] {
             let environment = of(&variables);
             assert_eq!(environment.identity.kind(), kind, "{variables:?}");

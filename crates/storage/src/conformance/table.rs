@@ -1,6 +1,6 @@
 //! The one list of cases, from which the tests and the table are made.
 
-use super::Case;
+use super::case::Case;
 
 /// Calls another macro of this crate with its arguments and all cases.
 #[doc(hidden)]

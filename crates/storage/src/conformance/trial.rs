@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::TryStreamExt;
 
-use super::{Effort, Subject};
+use super::effort::Effort;
+use super::subject::Subject;
 use crate::{
     GetOptions, Key, ListOptions, ObjectMeta, Payload, Prefix, PutMode, PutOptions, PutOutcome,
     Storage, StorageError, StorageExt, Version,

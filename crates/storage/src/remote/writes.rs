@@ -12,16 +12,12 @@
 //! Once an attempt is in doubt, an object of another write proves nothing: ours may have landed and been
 //! replaced, or may land yet.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 
 use super::Handle;
 use super::request::{Answer, Fault, FaultKind, Stored, WriteRequest};
 use super::retry::Call;
-use crate::{
-    Body, CopyOptions, GetOptions, Key, Payload, PutOptions, PutOutcome, StorageError, Written,
-};
+use crate::{Key, PutOutcome, StorageError, Written};
 
 /// A write under way: what became of its attempts so far.
 pub(super) struct Progress<'a> {
@@ -40,9 +36,9 @@ pub(super) async fn only_once(
 ) -> Result<PutOutcome, StorageError> {
     match answer {
         Ok(Answer::Done(written)) => Ok(PutOutcome::Written(written)),
-        Ok(Answer::Refused) => Ok(look(handle, key, write, None, true).await),
+        Ok(Answer::Refused) => Ok(find_writer(handle, key, write, None, true).await),
         Err(fault) if fault.kind == FaultKind::InDoubt => {
-            Ok(look(handle, key, write, Some(fault.error), false).await)
+            Ok(find_writer(handle, key, write, Some(fault.error), false).await)
         }
         Err(fault) => Err(fault.error),
     }
@@ -73,11 +69,11 @@ impl<'a> Progress<'a> {
         match answer {
             Ok(Answer::Done(written)) => Next::Ended(Ok(PutOutcome::Written(written))),
             Ok(Answer::Refused) => {
-                let outcome = look(self.handle, key, write, self.doubt.take(), true).await;
+                let outcome = find_writer(self.handle, key, write, self.doubt.take(), true).await;
                 Next::Ended(Ok(outcome))
             }
             Err(fault) if fault.kind == FaultKind::Vanished => {
-                match look(self.handle, key, write, None, true).await {
+                match find_writer(self.handle, key, write, None, true).await {
                     PutOutcome::Refused if self.doubt.is_none() => {
                         Next::Ended(Err(super::spent(&self.call, fault)))
                     }
@@ -101,14 +97,14 @@ impl<'a> Progress<'a> {
                     return Next::Again;
                 }
                 let doubt = self.doubt.take();
-                Next::Ended(Ok(look(self.handle, key, write, doubt, false).await))
+                Next::Ended(Ok(find_writer(self.handle, key, write, doubt, false).await))
             }
         }
     }
 }
 
-/// Looks whose write the object is. `refused`: the store has said that the condition does not hold.
-async fn look(
+/// Finds out whose write the object is. `refused`: the store has said that the condition does not hold.
+async fn find_writer(
     handle: &Handle,
     key: &Key,
     write: &WriteRequest,
@@ -148,67 +144,4 @@ pub(super) async fn put_whole(
             return outcome;
         }
     }
-}
-
-/// Copies on the server where it can, else through this process.
-pub(super) async fn copy(
-    handle: &Arc<Handle>,
-    from: &Key,
-    to: &Key,
-    options: CopyOptions,
-) -> Result<PutOutcome, StorageError> {
-    let write = WriteRequest::new(
-        PutOptions::mode(options.mode.clone()),
-        handle.retries.draw_id(),
-    );
-    let version = options.source_version.as_ref();
-    let mut progress = Progress::new(handle);
-    loop {
-        let Some(copied) = attempt_copy(handle, from, to, version, &write).await else {
-            return copy_through(handle, from, to, options).await;
-        };
-        if let Next::Ended(outcome) = progress.after(to, &write, copied).await {
-            return outcome;
-        }
-    }
-}
-
-async fn attempt_copy(
-    handle: &Handle,
-    from: &Key,
-    to: &Key,
-    version: Option<&crate::Version>,
-    write: &WriteRequest,
-) -> Option<Result<Answer, Fault>> {
-    let work = async {
-        match handle.remote.copy(from, to, version, write).await {
-            None => Ok(None),
-            Some(Ok(answer)) => Ok(Some(answer)),
-            Some(Err(fault)) => Err(fault),
-        }
-    };
-    let copied = handle.attempt("copy", from.as_str(), 0, work).await;
-    copied.transpose()
-}
-
-async fn copy_through(
-    handle: &Arc<Handle>,
-    from: &Key,
-    to: &Key,
-    options: CopyOptions,
-) -> Result<PutOutcome, StorageError> {
-    let read = match options.source_version {
-        Some(version) => GetOptions::default().with_if_match(version),
-        None => GetOptions::default(),
-    };
-    let object = match super::reads::get(handle, from, read).await {
-        Err(StorageError::PreconditionFailed { .. }) => return Ok(PutOutcome::Refused),
-        read => read?,
-    };
-    let size = Some(object.range.end - object.range.start);
-    let payload = match object.body {
-        Body::Bytes(bytes) => Payload::Bytes(bytes),
-        Body::Stream(stream) => Payload::Stream { size, stream },
-    };
-    super::uploads::put(handle, to, payload, PutOptions::mode(options.mode)).await
 }

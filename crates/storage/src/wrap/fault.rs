@@ -49,6 +49,7 @@
 mod decision;
 mod history;
 mod inject;
+mod pending;
 mod plan;
 mod storage;
 mod trace;
@@ -63,7 +64,7 @@ use tokio::sync::watch;
 use crate::{Clock, Key, Storage, StorageError, SystemClock};
 pub use decision::{Decision, Delivery, Verb, When};
 use history::History;
-use inject::Pending;
+use pending::Pending;
 pub use plan::{Matcher, Plan, Rates, crash_points};
 pub use trace::{Event, Trace};
 

@@ -9,8 +9,8 @@ use super::failure::Failure;
 use super::operations::Copy;
 use super::request::{Ask, RequestKind};
 use super::upload::{self, Progress};
-use super::{Protocol, reply, resource};
-use crate::body::{Response, empty, full};
+use super::{Protocol, resource};
+use crate::body::{self, Response, empty, full};
 use crate::range::{Asked, asked};
 use crate::switches::Orders;
 use crate::world::{Cursor, ListQuery};
@@ -31,7 +31,7 @@ impl Protocol {
             RequestKind::Media => self.media(&ask, head, orders),
             RequestKind::Metadata => {
                 let object = self.find(&ask, orders)?;
-                Ok(reply(&resource::json(&ask.bucket, &ask.key, &object)))
+                Ok(body::json(&resource::json(&ask.bucket, &ask.key, &object)))
             }
             RequestKind::List => self.list(&ask, orders),
             RequestKind::Delete => {
@@ -76,7 +76,7 @@ impl Protocol {
             .operations
             .write(&ask.bucket, &key, draft, &condition, orders)
             .await?;
-        Ok(reply(&resource::json(&ask.bucket, &key, &object)))
+        Ok(body::json(&resource::json(&ask.bucket, &key, &object)))
     }
 
     fn begin(&self, ask: Ask, body: &Bytes) -> Result<Response, Failure> {
@@ -118,7 +118,7 @@ impl Protocol {
                     .await?;
                 let value = resource::json(&ask.bucket, &ask.key, &object);
                 self.sessions.done(id, value.clone());
-                Ok(reply(&value))
+                Ok(body::json(&value))
             }
         }
     }
@@ -181,7 +181,7 @@ impl Protocol {
         if let Some(next) = &listing.next {
             value["nextPageToken"] = json!(next.token());
         }
-        Ok(reply(&value))
+        Ok(body::json(&value))
     }
 
     async fn rewrite(
@@ -204,7 +204,7 @@ impl Protocol {
         };
         let object = self.operations.copy(copy, orders).await?;
         let size = object.bytes.len().to_string();
-        Ok(reply(&json!({
+        Ok(body::json(&json!({
             "kind": "storage#rewriteResponse",
             "totalBytesRewritten": size,
             "objectSize": size,

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::failure::Failure;
 use super::request::{Ask, ChunkRange};
 use super::resource;
-use crate::body::{Response, empty};
+use crate::body::{Response, empty, json};
 use crate::world::{Condition, Draft};
 
 /// Splits the body of a `multipart/related` upload into what is said about the object and its bytes. A third
@@ -123,7 +123,7 @@ impl Sessions {
         let session = sessions.get_mut(id);
         let session = session.ok_or_else(|| Failure::new(404, "notFound"))?;
         if let Some(done) = &session.done {
-            return Ok(Progress::Reply(super::reply(done)));
+            return Ok(Progress::Reply(json(done)));
         }
         let range = ChunkRange::of(head).unwrap_or(ChunkRange {
             first: Some(0),

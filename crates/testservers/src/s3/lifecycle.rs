@@ -3,7 +3,7 @@
 use s3s::dto::*;
 use s3s::{S3Error, S3ErrorCode, S3Result};
 
-use super::service::Context;
+use super::context::Context;
 use crate::switches::LifecycleRule as Rule;
 
 pub(super) async fn get(
@@ -14,12 +14,12 @@ pub(super) async fn get(
         return Err(S3Error::new(S3ErrorCode::NoSuchLifecycleConfiguration));
     }
     Ok(GetBucketLifecycleConfigurationOutput {
-        rules: Some(on.behaviour.lifecycle.iter().map(told).collect()),
+        rules: Some(on.behaviour.lifecycle.iter().map(described).collect()),
         ..Default::default()
     })
 }
 
-fn told(rule: &Rule) -> LifecycleRule {
+fn described(rule: &Rule) -> LifecycleRule {
     let tags = rule.tags.iter().map(|(name, value)| Tag {
         key: Some(name.clone()),
         value: Some(value.clone()),

@@ -4,9 +4,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use s3s::dto::*;
 use s3s::{S3Result, s3_error};
 
+use super::context::Context;
 use super::errors::refusal;
 use super::reads::tag;
-use super::service::Context;
 use crate::world::{Cursor, ListQuery, Refusal};
 
 /// The characters that `encoding-type=url` leaves as they are.

@@ -9,9 +9,9 @@ use futures::TryStreamExt;
 use s3s::dto::*;
 use s3s::{S3Result, s3_error};
 
+use super::context::Context;
 use super::errors::{refusal, write_refusal};
 use super::reads::tag;
-use super::service::Context;
 use super::verb::pairs;
 use crate::world::{Attributes, Condition, Draft, Refusal, md5};
 

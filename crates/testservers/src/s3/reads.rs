@@ -8,8 +8,8 @@ use futures::stream;
 use s3s::dto::*;
 use s3s::{S3Result, s3_error};
 
+use super::context::Context;
 use super::errors::refusal;
-use super::service::Context;
 use crate::world::{Condition, StoredObject};
 
 pub(super) async fn get(on: Context, input: GetObjectInput) -> S3Result<GetObjectOutput> {

@@ -6,22 +6,15 @@ use async_trait::async_trait;
 use s3s::dto::*;
 use s3s::{S3, S3Request, S3Response, S3Result, s3_error};
 
+use super::context::Context;
 use super::{errors, lifecycle, list, objects, reads, uploads};
-use crate::switches::{Behaviour, Orders, Switches};
+use crate::switches::{Orders, Switches};
 use crate::world::World;
 
 /// The operations over one world.
 pub(super) struct Bucketeer {
     pub(super) world: Arc<World>,
     pub(super) switches: Switches,
-}
-
-/// The facts that one operation needs besides its input.
-pub(super) struct Context {
-    pub(super) world: Arc<World>,
-    pub(super) behaviour: Behaviour,
-    pub(super) orders: Orders,
-    pub(super) headers: http::HeaderMap,
 }
 
 impl Bucketeer {

@@ -3,10 +3,10 @@
 use s3s::S3Result;
 use s3s::dto::*;
 
+use super::context::Context;
 use super::errors::{refusal, write_refusal};
 use super::objects::{read, tags_of_header};
 use super::reads::tag;
-use super::service::Context;
 use crate::world::{Attributes, Condition};
 
 pub(super) async fn begin(

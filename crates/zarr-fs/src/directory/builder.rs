@@ -8,64 +8,26 @@ use std::{fmt, io};
 
 use icefield_storage::{Clock, Entropy, SystemClock, SystemEntropy};
 
+use super::base::Base;
 use super::buffers::Buffers;
-use super::{Base, DirectoryTree, files};
+use super::settings::{Durability, Links, Skipped};
+use super::{DirectoryTree, files};
 use crate::TreeError;
 use crate::blocking::Threads;
 
-/// How symbolic links below the base are treated. Nothing is ever written through one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Links {
-    /// Reading over one, or meeting one in a list, is an error that names it: left out, a part of the data would
-    /// silently be missing.
-    #[default]
-    Refuse,
-    /// Reads and lists follow those that stay inside the base. In lists others, and those that lead in a circle or
-    /// nowhere, are skipped with a report.
-    FollowInside,
-}
+impl DirectoryTree {
+    /// Opens a directory for reading and writing. Writes nothing: one that does not exist is an empty store, and is
+    /// made at the first write. The path itself may lead over symbolic links.
+    ///
+    /// # Errors
+    /// As [`DirectoryBuilder::open`].
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, TreeError> {
+        Self::builder(path).open()
+    }
 
-/// The part of a write that survives a loss of power once it has returned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Durability {
-    /// Nothing that the system has not written on its own: for scratch data and tests. A crash of the program alone
-    /// loses nothing.
-    None,
-    /// A file's content, so that a name never stands for half a value; the name itself may still be the old one.
-    #[default]
-    File,
-    /// Content and name.
-    FileAndDirectory,
-}
-
-/// Something in the directory that a list left out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skipped {
-    /// The path below the base; what is not UTF-8 replaced.
-    pub name: String,
-    /// The reason.
-    pub why: WhySkipped,
-}
-
-/// Why something was left out of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum WhySkipped {
-    /// The name is not UTF-8, so that no key can say it.
-    NotUtf8,
-    /// A FIFO, socket or device: never opened.
-    NotAFile,
-    /// A symbolic link out of the base, in a circle, or to nothing.
-    Link,
-}
-
-impl fmt::Display for WhySkipped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotUtf8 => "its name is not UTF-8",
-            Self::NotAFile => "it is not a file",
-            Self::Link => "it is a symbolic link out of the tree, in a circle or to nothing",
-        })
+    /// Returns a builder, to choose the settings.
+    pub fn builder(path: impl Into<PathBuf>) -> DirectoryBuilder {
+        DirectoryBuilder::new(path.into())
     }
 }
 

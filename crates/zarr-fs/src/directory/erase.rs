@@ -4,9 +4,10 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
+use super::base::Base;
 use super::files::{self, EntryKind, Errno, at};
 use super::resolve::{self, Found, Stop};
-use super::{Base, Durability, Links};
+use super::settings::{Durability, Links};
 use crate::{TreeError, TreeKey, TreePrefix};
 
 /// How often a directory is emptied that others fill at the same time.

@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::Base;
+use super::base::Base;
 use super::files::{self, EntryKind, Errno, Names, Stat, at};
 use super::resolve::{self, Found, Stop};
 use crate::{TreeError, TreeKey, TreePrefix};

@@ -10,8 +10,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use bytes::Bytes;
 use icefield_storage::GetRange;
 
+use super::base::Base;
 use super::files::{self, EntryKind, Errno, Stat, at};
-use super::{Base, Links};
+use super::settings::Links;
 use crate::{Naming, TreeError, TreeKey};
 
 /// Links followed on the way to one name, at most.

@@ -8,9 +8,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime};
 
+use super::base::Base;
 use super::files::{self, EntryKind, Errno, Stat};
 use super::resolve::{self, Found, Stop};
-use super::{Base, Links, Skipped, WhySkipped};
+use super::settings::{Links, Skipped, WhySkipped};
 use crate::{Child, Entry, TEMPORARY, TreeError, TreePrefix};
 
 /// A list under way.

@@ -5,8 +5,9 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::os::fd::{AsFd, OwnedFd};
 
+use super::base::Base;
 use super::files::{self, EntryKind, Errno, at};
-use super::{Base, Durability};
+use super::settings::Durability;
 use crate::{Naming, TEMPORARY, TreeError, TreeKey, TreePrefix};
 
 /// How often a write begins again because a directory on its way was removed, or an empty one stood in its place.

@@ -10,7 +10,8 @@ use icefield_storage::{GetOptions, GetRange, ObjectMeta, Storage};
 use rawzip::{ReaderAt, ZipLocator};
 
 use super::index::{self, Index, Slot};
-use super::{ZipError, ZipLimits, inflate};
+use super::inflate::inflate;
+use super::{ZipError, ZipLimits};
 use crate::TreeError;
 
 /// Bytes of the end of the file that are read first: most central directories fit.
@@ -99,7 +100,7 @@ impl ObjectFile {
             missing: AtomicU64::new(u64::MAX),
         };
         loop {
-            let looked = look(&tail, size, limits, last_wins);
+            let looked = read_index(&tail, size, limits, last_wins);
             let missing = tail.missing.load(Ordering::Relaxed);
             if missing >= tail.start {
                 return looked.map_err(|error| self.refused(error));
@@ -203,7 +204,12 @@ impl ObjectFile {
 }
 
 /// Looks for the directory in what there is of the file.
-fn look(tail: &Tail, size: u64, limits: ZipLimits, last_wins: bool) -> Result<Index, ZipError> {
+fn read_index(
+    tail: &Tail,
+    size: u64,
+    limits: ZipLimits,
+    last_wins: bool,
+) -> Result<Index, ZipError> {
     let mut buffer = vec![0; rawzip::RECOMMENDED_BUFFER_SIZE];
     let archive = ZipLocator::new()
         .locate_in_reader(tail, &mut buffer, size)

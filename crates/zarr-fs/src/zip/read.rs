@@ -2,19 +2,18 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use flate2::read::DeflateDecoder;
 use futures::stream::{self, BoxStream, StreamExt};
 use icefield_storage::{GetRange, ObjectMeta, Storage};
 use rawzip::{FileReader, ReaderAt, ZipArchive};
 
 use super::index::{self, Index, Slot};
+use super::inflate::inflate;
 use super::object::ObjectFile;
 use super::{ZipError, ZipLayout, ZipLimits};
 use crate::blocking::Threads;
@@ -332,27 +331,6 @@ impl Opened {
         }
         Ok(values)
     }
-}
-
-/// Decompresses an entry, which has at most as many bytes as the limit allowed when the file was opened.
-pub(super) fn inflate(data: impl Read, slot: Slot, name: &str) -> Result<Bytes, ZipError> {
-    let content = |problem: String| ZipError::Content {
-        name: name.to_owned(),
-        problem,
-    };
-    let mut bytes = Vec::new();
-    // One byte more than it may have, to see that it ends; no room before there are bytes to fill it.
-    let mut reader = DeflateDecoder::new(data).take(slot.size.saturating_add(1));
-    reader
-        .read_to_end(&mut bytes)
-        .map_err(|error| content(error.to_string()))?;
-    if bytes.len() as u64 != slot.size {
-        return Err(content("it has another length than it says".to_owned()));
-    }
-    if rawzip::crc32(&bytes) != slot.crc {
-        return Err(content("its checksum does not match".to_owned()));
-    }
-    Ok(bytes.into())
 }
 
 #[async_trait]

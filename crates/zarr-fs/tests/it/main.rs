@@ -19,4 +19,3 @@ mod world;
 mod zarrs;
 mod zip_objects;
 mod zips;
-mod zmap;

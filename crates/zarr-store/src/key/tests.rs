@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::ChunkKeyProblem;
 
 const SLASH: ChunkKeyEncoding = ChunkKeyEncoding::Default { separator: '/' };
 const DOT: ChunkKeyEncoding = ChunkKeyEncoding::Default { separator: '.' };

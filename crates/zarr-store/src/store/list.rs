@@ -9,7 +9,8 @@ use icefield_core::NodeKind;
 use super::ZarrStore;
 use super::sorted_chunks::{SortedChunks, chunks};
 use crate::ZarrStoreError;
-use crate::key::{chunk_keys_of, directory, metadata_key};
+use crate::chunk_keys::directory;
+use crate::key::{chunk_keys_of, metadata_key};
 use crate::prefix::{ChunkScope, Prefix};
 
 /// Arrays whose chunks are loaded ahead while keys are listed.

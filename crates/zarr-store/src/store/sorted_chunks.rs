@@ -4,7 +4,7 @@ use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use icefield_core::{ChunkInfo, Session, SessionError};
 
 use crate::chunk_keys::compare_as_text;
-use crate::key::directory;
+use crate::chunk_keys::directory;
 use crate::prefix::ChunkScope;
 
 /// The chunks of a scope, sorted by key. Takes `4 * rank + 8` bytes of memory a chunk, not the length of its key.

@@ -210,11 +210,11 @@ fn body(indices: &[[u32; 1]], backwards: bool, shared: bool) -> Vec<u8> {
 }
 
 fn manifest_of(body: &[u8]) -> Option<Manifest> {
-    let facts = verify::verify(body, FormatFile::Manifest(ID), SpecVersion::V1, 0).ok()?;
-    Some(Manifest::from_facts(
+    let summary = verify::verify(body, FormatFile::Manifest(ID), SpecVersion::V1, 0).ok()?;
+    Some(Manifest::from_verified(
         SpecVersion::V1,
         Bytes::copy_from_slice(body),
-        facts,
+        summary,
     ))
 }
 

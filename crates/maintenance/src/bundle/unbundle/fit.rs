@@ -8,11 +8,11 @@ use icefield_refs::{Graph, RefsError};
 use icefield_storage::Bytes;
 
 use crate::bundle::file::bad;
-use crate::bundle::inspect::Inspected;
+use crate::bundle::inspected::Inspected;
 use crate::copy::plan::manifests_of;
 use crate::copy::refs::DeletedTags;
 use crate::copy::{CopyError, reachable};
-use crate::listing::{Kind, sizes};
+use crate::listing::{ObjectKind, sizes};
 
 /// Checks that all is there which the bundle builds on, and returns the snapshots of the destination that are believed
 /// to be whole: those that its refs reach, ascending.
@@ -62,7 +62,7 @@ async fn check_manifests(inspected: &Inspected, there: &Repository) -> Result<()
         }
     }
     let foreign: Vec<_> = inspected.foreign_manifests.iter().copied().collect();
-    let found = sizes(&**there.storage(), Kind::Manifest, &foreign)
+    let found = sizes(&**there.storage(), ObjectKind::Manifest, &foreign)
         .await
         .map_err(CopyError::Destination)?;
     let missing = foreign.iter().zip(found);
@@ -70,7 +70,7 @@ async fn check_manifests(inspected: &Inspected, there: &Repository) -> Result<()
     match missing.next() {
         Some((id, _)) => Err(bad(format!(
             "{} is neither in it nor in what it builds on at the destination",
-            Kind::Manifest.named(*id).key()
+            ObjectKind::Manifest.named(*id).key()
         ))),
         None => Ok(()),
     }

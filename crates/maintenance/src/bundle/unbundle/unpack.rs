@@ -8,16 +8,17 @@ use icefield_core::{CollectionHold, SnapshotInfo};
 use icefield_format::{SnapshotId, SpecVersion};
 use icefield_storage::{Bytes, Storage, StorageError, StorageExt};
 
-use super::UnbundleReport;
+use super::report::UnbundleReport;
 use crate::Progress;
 use crate::bundle::file::{Entry, Input, bad};
-use crate::bundle::inspect::{Inspected, MAX_FILE, read_index};
+use crate::bundle::index::{MAX_FILE, read_index};
+use crate::bundle::inspected::Inspected;
 use crate::bundle::member::Member;
 use crate::bundle::seals::Seals;
 use crate::copy::objects::{self, Decoded, WHOLE};
 use crate::copy::spec_v1::onto_initial;
 use crate::copy::{Bounds, CopyError, Moved, snapshots};
-use crate::listing::{Kind, listed};
+use crate::listing::{ObjectKind, listed};
 
 /// Parts of a large chunk that wait to be sent.
 const PARTS: usize = 4;
@@ -64,7 +65,7 @@ struct Reading<'a, R> {
     /// The number of that entry.
     at: u64,
     seals: &'a Seals,
-    /// What is collected for the next reading.
+    /// The records that are collected for the next reading.
     next: Seals,
 }
 
@@ -118,21 +119,21 @@ impl Unpacking<'_> {
             next: seals.following(),
         };
         for kind in [
-            Kind::Snapshot,
-            Kind::Chunk,
-            Kind::Manifest,
-            Kind::TransactionLog,
-            Kind::Snapshot,
+            ObjectKind::Snapshot,
+            ObjectKind::Chunk,
+            ObjectKind::Manifest,
+            ObjectKind::TransactionLog,
+            ObjectKind::Snapshot,
         ] {
             let moved = match kind {
-                Kind::Chunk => &mut report.chunks,
-                Kind::Manifest => &mut report.manifests,
-                Kind::TransactionLog => &mut report.transaction_logs,
-                Kind::Snapshot => &mut report.snapshots,
+                ObjectKind::Chunk => &mut report.chunks,
+                ObjectKind::Manifest => &mut report.manifests,
+                ObjectKind::TransactionLog => &mut report.transaction_logs,
+                ObjectKind::Snapshot => &mut report.snapshots,
             };
             let before = *moved;
             self.section(&mut reading, kind, moved).await?;
-            // What comes next may name what came before: that must survive a loss of power first.
+            // The next objects may name the former ones: those must survive a loss of power first.
             if *moved != before {
                 self.destination
                     .sync()
@@ -157,7 +158,7 @@ impl Unpacking<'_> {
     async fn section<R: Read + Send + 'static>(
         &self,
         reading: &mut Reading<'_, R>,
-        kind: Kind,
+        kind: ObjectKind,
         moved: &mut Moved,
     ) -> Result<(), CopyError> {
         // Snapshots come with parents first, and are few.
@@ -178,7 +179,7 @@ impl Unpacking<'_> {
                 continue;
             }
             let size = match kind {
-                Kind::Snapshot => {
+                ObjectKind::Snapshot => {
                     if few.is_none() {
                         few = Some(snapshots(&**self.destination).await?);
                     }
@@ -190,13 +191,13 @@ impl Unpacking<'_> {
                 _ => present.size(id).await.map_err(CopyError::Destination)?,
             };
             match size {
-                Some(_) if kind == Kind::Snapshot && self.is_believed(id) => {}
+                Some(_) if kind == ObjectKind::Snapshot && self.is_believed(id) => {}
                 // Expiration gives logs another size.
                 Some(found)
                     if is_whole
-                        && (kind == Kind::TransactionLog
-                            || kind == Kind::Manifest && found == next.size) => {}
-                Some(found) if kind == Kind::Chunk => {
+                        && (kind == ObjectKind::TransactionLog
+                            || kind == ObjectKind::Manifest && found == next.size) => {}
+                Some(found) if kind == ObjectKind::Chunk => {
                     let key = kind.key(id).map_err(CopyError::Destination)?;
                     let expected = next.size;
                     if found != expected {
@@ -207,7 +208,7 @@ impl Unpacking<'_> {
                         });
                     }
                 }
-                None if kind == Kind::Chunk && next.size > WHOLE => {
+                None if kind == ObjectKind::Chunk && next.size > WHOLE => {
                     moved.add(next.size);
                     self.large(reading, &next, id).await?;
                 }
@@ -217,7 +218,7 @@ impl Unpacking<'_> {
                     if there.is_none() || !self.is_there(kind, id, &bytes).await? {
                         moved.add(next.size);
                         // A snapshot waits for its parents.
-                        let most = if kind == Kind::Chunk {
+                        let most = if kind == ObjectKind::Chunk {
                             self.bounds.requests
                         } else {
                             1
@@ -252,7 +253,12 @@ impl Unpacking<'_> {
 
     /// Whether a file of metadata that no ref is known to reach is at the destination, and says the same. What a stopped
     /// copy, a collection or a hostile bundle has left may be anything.
-    async fn is_there(&self, kind: Kind, id: [u8; 12], bytes: &[u8]) -> Result<bool, CopyError> {
+    async fn is_there(
+        &self,
+        kind: ObjectKind,
+        id: [u8; 12],
+        bytes: &[u8],
+    ) -> Result<bool, CopyError> {
         let key = kind.key(id).map_err(CopyError::Destination)?;
         let limits = &self.bounds.limits;
         let there = match (self.destination)
@@ -267,8 +273,8 @@ impl Unpacking<'_> {
         };
         let says_the_same = match kind {
             // One that expiration has made to tell more.
-            Kind::TransactionLog => objects::decode(kind.named(id), &there, limits).is_ok(),
-            Kind::Snapshot => self.is_same_but_for_its_parent(id, bytes, &there),
+            ObjectKind::TransactionLog => objects::decode(kind.named(id), &there, limits).is_ok(),
+            ObjectKind::Snapshot => self.is_same_but_for_its_parent(id, bytes, &there),
             _ => false,
         };
         match says_the_same {
@@ -286,7 +292,7 @@ impl Unpacking<'_> {
 
     /// Compares snapshots of which one was shortened, or thinned. The parent must be one that is there.
     fn is_same_but_for_its_parent(&self, id: [u8; 12], ours: &[u8], theirs: &[u8]) -> bool {
-        let named = Kind::Snapshot.named(id);
+        let named = ObjectKind::Snapshot.named(id);
         let limits = &self.bounds.limits;
         let onto_initial = |file: &[u8]| match objects::decode(named, file, limits) {
             Ok(Decoded::Snapshot(snapshot)) => {

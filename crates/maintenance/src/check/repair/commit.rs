@@ -9,8 +9,8 @@ use icefield_format::{ChunkIndex, Extents};
 use serde_json::{Value, json};
 
 use super::{ArrayLoss, BranchRepair, CorrectedExtents, REPAIR_METADATA, RepairOutcome};
+use crate::causes::with_causes;
 use crate::check::damage::{ArrayDamage, Damage};
-use crate::check::finding::said;
 
 /// Indices of one array that the commit's metadata names.
 const MOST_NAMED: usize = 1000;
@@ -92,7 +92,7 @@ pub(super) async fn carry_out(
     match try_to(repository, branch, repair).await {
         Ok(outcome) => outcome,
         Err(error) => RepairOutcome::Failed {
-            reason: said(&error),
+            reason: with_causes(&error),
         },
     }
 }
@@ -141,7 +141,7 @@ async fn try_to(
         CommitOutcome::Committed(snapshot) => RepairOutcome::Done { snapshot },
         CommitOutcome::Unknown { snapshot, source } => RepairOutcome::Unknown {
             snapshot,
-            reason: said(&source),
+            reason: with_causes(&source),
         },
         _ => RepairOutcome::BranchMoved,
     })
@@ -177,7 +177,7 @@ fn message(repair: &BranchRepair) -> String {
     format!("Repair: {}", parts.join("; "))
 }
 
-/// What was dropped, for programs. Indices are named up to a bound; how many there are is said.
+/// Returns the dropped parts, for programs. Indices are named up to a bound, with their number.
 fn metadata(repair: &BranchRepair) -> Value {
     let first = |list: &[Vec<u32>]| list.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>();
     let of_array = |array: &ArrayLoss| {

@@ -7,8 +7,9 @@ use icefield_format::layout;
 
 use super::{LogOutcome, LogRepair, Repair, RepairError};
 use crate::Progress;
-use crate::check::Examined;
-use crate::check::finding::{FindingKind, said};
+use crate::causes::with_causes;
+use crate::check::examined::Examined;
+use crate::check::finding::FindingKind;
 
 impl Repair {
     /// Mends the logs that a check has found missing, damaged or silent. Each is looked at again right before, and
@@ -69,10 +70,10 @@ async fn mend(repository: &Repository, log_of: SnapshotId) -> LogOutcome {
         Ok(EditOutcome::Done(_)) => LogOutcome::Done,
         Ok(EditOutcome::Refused(_)) => LogOutcome::Changed,
         Ok(EditOutcome::Unknown(source)) => LogOutcome::Unknown {
-            reason: said(&source),
+            reason: with_causes(&source),
         },
         Err(error) => LogOutcome::Failed {
-            reason: said(&error),
+            reason: with_causes(&error),
         },
     }
 }

@@ -3,8 +3,9 @@
 use icefield_refs::{EditOutcome, Ledger, Misspelled};
 
 use super::{LogOutcome, RenamedRef, Repair, RepairError};
-use crate::check::finding::said;
-use crate::check::{Examined, refs};
+use crate::causes::with_causes;
+use crate::check::examined::Examined;
+use crate::check::refs;
 
 impl Repair {
     /// Renames what a check has found in the spelling of another kind of store. It is a ref, and names one only; nothing
@@ -36,10 +37,10 @@ async fn respell(store: &Ledger, one: &Misspelled) -> LogOutcome {
         Ok(EditOutcome::Done(_)) => LogOutcome::Done,
         Ok(EditOutcome::Refused(_)) => LogOutcome::Changed,
         Ok(EditOutcome::Unknown(source)) => LogOutcome::Unknown {
-            reason: said(&source),
+            reason: with_causes(&source),
         },
         Err(error) => LogOutcome::Failed {
-            reason: said(&error),
+            reason: with_causes(&error),
         },
     }
 }

@@ -9,9 +9,10 @@ use icefield_format::layout;
 use icefield_refs::{PutBackMark, RepoContent, StoredRepo};
 
 use super::{LogOutcome, Repair, RepairError, RepoRepair};
-use crate::check::finding::said;
+use crate::causes::with_causes;
+use crate::check::error::CheckError;
+use crate::check::examined::Examined;
 use crate::check::root::Root;
-use crate::check::{CheckError, Examined};
 
 /// Why nothing is put back beside refs of version 1.
 const BESIDE_REFS: &str = "refs/ has refs of spec version 1, which programs may write to since `repo` is gone: move them away, or keep the repository at version 1";
@@ -48,7 +49,7 @@ impl Repair {
                 EditOutcome::Done(_) => LogOutcome::Done,
                 EditOutcome::Refused(_) => LogOutcome::Changed,
                 EditOutcome::Unknown(source) => LogOutcome::Unknown {
-                    reason: said(&source),
+                    reason: with_causes(&source),
                 },
             };
         }

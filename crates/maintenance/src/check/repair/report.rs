@@ -1,14 +1,14 @@
-//! What a repair tells.
+//! The report of a repair.
 
 use std::ops::Range;
 
 use icefield_core::{ManifestId, SnapshotId};
 use serde::Serialize;
 
-use crate::check::CheckReport;
+use crate::check::collected::CheckReport;
 use crate::check::finding::{Finding, FindingKind};
 
-/// What became of an edit of a branch.
+/// The outcome of an edit of a branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum RepairOutcome {
@@ -25,7 +25,7 @@ pub enum RepairOutcome {
     Unknown {
         /// The snapshot to look for.
         snapshot: SnapshotId,
-        /// What the store said.
+        /// The error of the store.
         reason: String,
     },
     /// It could not be done; the branch is as it was.
@@ -35,7 +35,7 @@ pub enum RepairOutcome {
     },
 }
 
-/// What was dropped of an array, or corrected.
+/// The parts of an array that were dropped or corrected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ArrayLoss {
     /// Its path.
@@ -61,20 +61,20 @@ pub struct CorrectedExtents {
     pub extents: Vec<Range<u32>>,
 }
 
-/// What a repair does to one branch.
+/// The repair of one branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BranchRepair {
     /// The branch.
     pub branch: String,
     /// The damaged snapshot that it points to.
     pub from: SnapshotId,
-    /// What is dropped of arrays.
+    /// The parts of arrays that are dropped.
     pub arrays: Vec<ArrayLoss>,
     /// Nodes that are dropped because they lie below an array, each with all below it.
     pub dropped_nodes: Vec<String>,
     /// Groups that are made because nodes lie below them.
     pub created_groups: Vec<String>,
-    /// What became of it.
+    /// The outcome.
     #[serde(flatten)]
     pub outcome: RepairOutcome,
 }
@@ -86,15 +86,15 @@ pub struct RestoredBranch {
     pub branch: String,
     /// Where it is to point; none if there is no whole snapshot that no other branch reaches.
     pub snapshot: Option<SnapshotId>,
-    /// What became of it.
+    /// The outcome.
     #[serde(flatten)]
     pub outcome: RepairOutcome,
 }
 
-/// What was found, what was done about it, and what is left.
+/// The report of a repair: the findings, the repairs, and the damage that is left.
 #[derive(Clone, Debug, Serialize)]
 pub struct RepairReport {
-    /// What was found before.
+    /// The findings before the repair.
     pub check: CheckReport,
     /// The object `repo`, where it was missing, damaged or of another repository.
     pub repo: Option<RepoRepair>,
@@ -113,10 +113,10 @@ pub struct RepairReport {
     pub left: Vec<Finding>,
 }
 
-/// What a repair does to the object `repo`.
+/// The repair of the object `repo`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RepoRepair {
-    /// What was wrong with it.
+    /// Its damage.
     pub was: FindingKind,
     /// The key of the backup that takes its place.
     pub from: String,
@@ -126,7 +126,7 @@ pub struct RepoRepair {
     pub passed_over: u64,
     /// The key under which what was there is kept.
     pub kept_aside: Option<String>,
-    /// What became of it.
+    /// The outcome.
     #[serde(flatten)]
     pub outcome: LogOutcome,
 }
@@ -138,24 +138,24 @@ pub struct RenamedRef {
     pub from: String,
     /// The key that it should have.
     pub to: String,
-    /// What became of it.
+    /// The outcome.
     #[serde(flatten)]
     pub outcome: LogOutcome,
 }
 
-/// What a repair does to a transaction log.
+/// The repair of a transaction log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LogRepair {
     /// The snapshot whose log it is.
     pub log_of: SnapshotId,
-    /// What was wrong with it.
+    /// Its damage.
     pub was: FindingKind,
-    /// What became of it.
+    /// The outcome.
     #[serde(flatten)]
     pub outcome: LogOutcome,
 }
 
-/// What became of a transaction log, of the file of a ref, or of the object `repo`.
+/// The outcome of the repair of a transaction log, the file of a ref, or the object `repo`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum LogOutcome {
@@ -167,7 +167,7 @@ pub enum LogOutcome {
     Changed,
     /// The store did not say whether it was written.
     Unknown {
-        /// What the store said.
+        /// The error of the store.
         reason: String,
     },
     /// It could not be done; the log or file is as it was.

@@ -9,19 +9,21 @@ use icefield_refs::{Edit, Ledger, RefsError, Tip};
 use icefield_storage::{Key, ListOptions, Prefix, StorageError, StorageExt};
 
 use super::{Repair, RepairError, RepairOutcome, RestoredBranch, refused};
-use crate::check::finding::said;
+use crate::causes::with_causes;
+use crate::check::error::CheckError;
+use crate::check::examined::Examined;
 use crate::check::objects::Parents;
 use crate::check::root::Root;
-use crate::check::{CheckError, Examined, lost, refs, unlisted};
+use crate::check::{lost, refs, unlisted};
 
-/// What names of branches begin with that are to be made of snapshots which `repo` does not list.
+/// The prefix of the names of branches that are made of snapshots which `repo` does not list.
 const RECOVERED: &str = "recovered/";
 
 /// Where a branch is to point.
 #[derive(Clone, Debug)]
 struct BranchTarget {
     snapshot: SnapshotId,
-    /// What is to be listed before: snapshots with their parents, the oldest first.
+    /// The entries that are to be listed before: snapshots with their parents, the oldest first.
     unlisted: Vec<(SnapshotId, SnapshotId)>,
 }
 
@@ -107,7 +109,7 @@ impl Repair {
         let hold = match self.builder.clone().hold_collections().await {
             Ok(hold) => hold,
             Err(error @ RepositoryError::CollectionRunning) => {
-                let reason = said(&error);
+                let reason = with_causes(&error);
                 return Ok(RepairOutcome::Failed { reason });
             }
             Err(error) => return Err(error.into()),
@@ -167,7 +169,7 @@ impl Repair {
         };
         let stored: Vec<SnapshotId> = self.stored().await?.into_iter().collect();
         let (cx, most) = (self.context(examined), self.check.most_unlisted);
-        let looked = unlisted::look(&cx, info, &stored, most).await?;
+        let looked = unlisted::find_parents(&cx, info, &stored, most).await?;
         let found = looked.found;
         let parents: BTreeMap<SnapshotId, SnapshotId> = (found.iter())
             .filter(|it| it.whole)
@@ -260,7 +262,7 @@ async fn register(
             EditOutcome::Unknown(source) => {
                 return Ok(Some(RepairOutcome::Unknown {
                     snapshot: *id,
-                    reason: said(&source),
+                    reason: with_causes(&source),
                 }));
             }
         }
@@ -298,7 +300,7 @@ async fn point(
         EditOutcome::Refused(refusal) => refused(&refusal),
         EditOutcome::Unknown(source) => RepairOutcome::Unknown {
             snapshot: target,
-            reason: said(&source),
+            reason: with_causes(&source),
         },
     })
 }

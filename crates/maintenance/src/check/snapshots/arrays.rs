@@ -7,13 +7,14 @@ use std::sync::{Arc, PoisonError};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{Extents, Manifest, ManifestId, NodeId, NodeRecord, layout};
 
-use super::{Context, Job, Verdict};
 use crate::check::compare::{Fresh, LoggedChunks};
+use crate::check::error::CheckError;
 use crate::check::finding::{Finding, FindingKind};
 use crate::check::foreign::{ForeignNeed, VirtualChunks};
+use crate::check::job::{Context, Job, Verdict};
 use crate::check::logs::Logged;
 use crate::check::needed::Need;
-use crate::check::{CheckError, nodes};
+use crate::check::nodes;
 
 /// Manifests fetched at a time.
 const FETCHES: usize = 4;
@@ -79,7 +80,7 @@ impl<'a> SnapshotCheck<'a> {
         let gone: Vec<ManifestId> = (then.iter().map(|(id, _)| *id))
             .filter(|id| !now_ids.contains(id))
             .collect();
-        let told = self.told(&record);
+        let told = self.logged_chunks(&record);
         self.overlaps(&record, &now, &then_ids).await?;
         let mut fresh = Fresh::new(
             grid.clone(),
@@ -99,7 +100,7 @@ impl<'a> SnapshotCheck<'a> {
             .buffered(FETCHES);
         while let Some((id, extents, read)) = fetches.try_next().await? {
             let is_new = !then_ids.contains(&id);
-            let Some(stored) = self.look_at(id, Some(&record), read, is_new) else {
+            let Some(stored) = self.check_manifest(id, Some(&record), read, is_new) else {
                 readable = false;
                 continue;
             };
@@ -137,8 +138,8 @@ impl<'a> SnapshotCheck<'a> {
         Ok(())
     }
 
-    /// What the log says of an array's chunks, if all changes must be in it.
-    fn told(&self, record: &NodeRecord<'_>) -> Option<LoggedChunks> {
+    /// Returns the changes of an array's chunks in the log, if all changes must be in it.
+    fn logged_chunks(&self, record: &NodeRecord<'_>) -> Option<LoggedChunks> {
         let logged = self.logged.filter(|logged| logged.complete)?;
         Some(LoggedChunks {
             chunks: logged.chunks(&record.id()),

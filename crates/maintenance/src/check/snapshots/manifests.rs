@@ -5,14 +5,14 @@ use std::collections::{BTreeSet, HashSet};
 use icefield_format::{Extents, Manifest, ManifestFileInfo, ManifestId, NodeRecord, layout};
 
 use super::arrays::SnapshotCheck;
-use crate::check::CheckError;
 use crate::check::compare::{in_both, survey};
+use crate::check::error::CheckError;
 use crate::check::finding::{Finding, FindingKind};
 use crate::check::objects::{Broken, StoredManifest};
 
 impl SnapshotCheck<'_> {
     /// Holds a manifest against what the snapshot says of it, once.
-    pub(super) fn look_at(
+    pub(super) fn check_manifest(
         &mut self,
         id: ManifestId,
         user: Option<&NodeRecord<'_>>,
@@ -176,7 +176,7 @@ impl SnapshotCheck<'_> {
             let rule = "the snapshot lists it, and none of its arrays names it";
             self.find(Finding::new(FindingKind::ManifestUnused, key, rule));
             let read = self.cx.objects.manifest(id).await?;
-            self.look_at(id, None, read, true);
+            self.check_manifest(id, None, read, true);
         }
         Ok(())
     }

@@ -2,9 +2,9 @@
 
 use icefield_format::layout::IdKey;
 
-use super::super::CollectError;
-use super::super::table::{Lookup, Table, TableBuilder, bytes_of};
 use super::{BATCH, Spared, Sweep, SweptKind, is_before};
+use crate::collect::error::CollectError;
+use crate::collect::table::{Lookup, Table, TableBuilder, bytes_of};
 
 impl Sweep<'_> {
     /// Sweeps the chunks, and settles what was written before the cutoff.
@@ -59,7 +59,7 @@ impl Sweep<'_> {
     async fn settle(&mut self, spared: &Spared) -> Result<(), CollectError> {
         let (parts, remembered) = (&self.marked.parts, &mut self.marked.remembered);
         let before = remembered.clone();
-        // What failed is still there, and what was spared is not counted.
+        // Chunks whose deletion failed are still there, and spared ones are not counted.
         let all = self.report.chunks.failed == 0 && !spared.old_chunks;
         let settled = match (self.marked.settled, self.marked.some_fell) {
             // A lower cutoff than before left nothing behind, since nothing became garbage.

@@ -1,14 +1,14 @@
 //! Making runs.
 
-use super::super::CollectError;
-use super::super::lock::Lock;
 use super::cursor::Cursor;
-use super::parts::ROWS;
-use super::{Id, Parts, Row, Run, Table};
+use super::parts::Parts;
+use super::run::{Id, ROWS, Row, Run, Table};
+use crate::collect::error::CollectError;
+use crate::collect::lock::Lock;
 
 /// Gathers changes of counts, and adds them to a table as runs.
 #[derive(Debug)]
-pub(in super::super) struct TableBuilder {
+pub(crate) struct TableBuilder {
     parts: Parts,
     table: Table,
     /// Runs that were there before, and stay as they are.
@@ -21,7 +21,7 @@ pub(in super::super) struct TableBuilder {
 
 impl TableBuilder {
     /// Begins with a table.
-    pub(in super::super) fn new(parts: Parts, table: Table, folder: String, most: usize) -> Self {
+    pub(crate) fn new(parts: Parts, table: Table, folder: String, most: usize) -> Self {
         Self {
             parts,
             old: table.runs.len(),
@@ -34,7 +34,7 @@ impl TableBuilder {
     }
 
     /// Counts the chunks of a manifest: up if it appeared, down if it is gone. Each of its ids is counted once.
-    pub(in super::super) async fn count(
+    pub(crate) async fn count(
         &mut self,
         mut ids: Vec<Id>,
         change: i32,
@@ -155,19 +155,13 @@ impl TableBuilder {
     }
 
     /// Returns the table with all that was counted, and how many of its runs are new.
-    pub(in super::super) async fn table(
-        &mut self,
-        lock: &mut Lock,
-    ) -> Result<(Table, usize), CollectError> {
+    pub(crate) async fn table(&mut self, lock: &mut Lock) -> Result<(Table, usize), CollectError> {
         self.spill(lock).await?;
         Ok((self.table.clone(), self.table.runs.len() - self.old))
     }
 
     /// Returns the table, with few runs.
-    pub(in super::super) async fn compact(
-        mut self,
-        lock: &mut Lock,
-    ) -> Result<Table, CollectError> {
+    pub(crate) async fn compact(mut self, lock: &mut Lock) -> Result<Table, CollectError> {
         self.merge_from(0, lock).await?;
         Ok(self.table)
     }

@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
-use super::super::CollectError;
-use super::{Id, Parts, Row, Run, Table};
+use super::parts::Parts;
+use super::run::{Id, Row, Run, Table};
+use crate::collect::error::CollectError;
 
 /// A place in a run. One part is held.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ impl Cursor {
 
     async fn hold(&mut self, part: usize) -> Result<(), CollectError> {
         if self.part != Some(part) {
-            // What was held goes first.
+            // The held rows are dropped first.
             self.rows = Vec::new();
             self.rows = self.parts.read(&self.run, part).await?;
             (self.part, self.at) = (Some(part), 0);
@@ -84,7 +85,7 @@ impl Cursor {
 
 /// Answers questions about single chunks. They are best asked in ascending order of the ids.
 #[derive(Debug)]
-pub(in super::super) struct Lookup {
+pub(crate) struct Lookup {
     /// The youngest run first.
     cursors: Vec<Cursor>,
     /// How many of these the last marking has added.
@@ -93,7 +94,7 @@ pub(in super::super) struct Lookup {
 
 impl Lookup {
     /// Reads a table, to which the last marking has added so many runs.
-    pub(in super::super) fn new(parts: &Parts, table: &Table, new: usize) -> Self {
+    pub(crate) fn new(parts: &Parts, table: &Table, new: usize) -> Self {
         let runs = table.runs.iter().rev();
         Self {
             cursors: runs.map(|run| Cursor::new(parts, run)).collect(),
@@ -102,12 +103,12 @@ impl Lookup {
     }
 
     /// Returns whether a manifest that is reachable refers to a chunk.
-    pub(in super::super) async fn is_reachable(&mut self, id: &Id) -> Result<bool, CollectError> {
+    pub(crate) async fn is_reachable(&mut self, id: &Id) -> Result<bool, CollectError> {
         let mut count = 0_i64;
         for cursor in &mut self.cursors {
             count += i64::from(cursor.count_of(id).await?);
             if count > 0 {
-                // What is older does not add up to less than nothing.
+                // The counts of older runs do not add up to less than nothing.
                 return Ok(true);
             }
         }
@@ -115,7 +116,7 @@ impl Lookup {
     }
 
     /// Returns whether fewer manifests refer to a chunk than before the last marking.
-    pub(in super::super) async fn has_fallen(&mut self, id: &Id) -> Result<bool, CollectError> {
+    pub(crate) async fn has_fallen(&mut self, id: &Id) -> Result<bool, CollectError> {
         let mut change = 0_i64;
         for cursor in self.cursors.iter_mut().take(self.new) {
             change += i64::from(cursor.count_of(id).await?);

@@ -12,25 +12,23 @@ use icefield_storage::{
     StorageError, StorageExt,
 };
 
-use super::super::CollectError;
-use super::{Id, Part, Row, Run, Table};
+use super::run::{Id, Part, ROWS, Row, Run, Table};
+use crate::collect::error::CollectError;
 
-/// Rows of one part: a megabyte in memory.
-pub(super) const ROWS: usize = 1 << 16;
 const ID: usize = size_of::<Id>();
 const COUNT: usize = size_of::<i32>();
 const COMPRESSION_LEVEL: i32 = 1;
 const FOLDER: &str = "icefield/gc/marks";
 
 /// Parts that are not in the store: of a dry run, which writes nothing.
-pub(in super::super) type Held = Arc<Mutex<HashMap<String, Bytes>>>;
+pub(crate) type Held = Arc<Mutex<HashMap<String, Bytes>>>;
 
 /// Where parts are read and written.
 #[derive(Clone, Debug)]
-pub(in super::super) struct Parts {
-    pub(in super::super) storage: Arc<dyn Storage>,
+pub(crate) struct Parts {
+    pub(crate) storage: Arc<dyn Storage>,
     /// New parts are kept here instead of in the store.
-    pub(in super::super) held: Option<Held>,
+    pub(crate) held: Option<Held>,
 }
 
 /// Most bytes of a part.
@@ -76,7 +74,7 @@ impl Parts {
         let rows: Vec<Row> = rows
             .zip(counts.map(|count| i32::from_le_bytes(*count)))
             .collect();
-        // What is found by these must not be missed.
+        // The parts that these rows find must not be missed.
         let first = run.parts.get(part).map(|it| it.first);
         let below = run.parts.get(part + 1).map(|it| it.first);
         let fits = rows.first().map(|(id, _)| *id) == first
@@ -124,7 +122,7 @@ impl Parts {
     }
 
     /// Returns whether all parts of a table are there, as long as they were written.
-    pub(in super::super) async fn are_there(&self, table: &Table) -> Result<bool, StorageError> {
+    pub(crate) async fn are_there(&self, table: &Table) -> Result<bool, StorageError> {
         let mut wanted: HashMap<String, u64> = HashMap::new();
         for run in &table.runs {
             let parts = run.parts.iter().enumerate();
@@ -143,7 +141,7 @@ impl Parts {
 
     /// Deletes the parts of all tables but one: those of earlier ones, and what stopped collections have left. What
     /// cannot be deleted does no harm.
-    pub(in super::super) async fn delete_others(&self, table: &Table) -> Result<(), StorageError> {
+    pub(crate) async fn delete_others(&self, table: &Table) -> Result<(), StorageError> {
         let ours: HashSet<String> = (table.runs.iter())
             .flat_map(|run| (0..run.parts.len()).map(|part| run.part_name(part)))
             .collect();
@@ -170,7 +168,7 @@ fn key(name: &str) -> Result<Key, StorageError> {
 }
 
 /// Compresses with a checksum at the end.
-pub(in super::super) fn pack(bytes: &[u8], level: i32) -> std::io::Result<Bytes> {
+pub(crate) fn pack(bytes: &[u8], level: i32) -> std::io::Result<Bytes> {
     let mut packer = zstd::bulk::Compressor::new(level)?;
     packer.include_checksum(true)?;
     Ok(packer.compress(bytes)?.into())

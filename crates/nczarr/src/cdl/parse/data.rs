@@ -5,48 +5,17 @@
 
 use crate::{DataType, Values};
 
-use super::super::document::{Data, Run, fill};
+use super::super::document::fill;
 use super::super::error::{CdlError, Position, Rule};
 use super::super::list::{append, empty};
 use super::super::token::{Token, error};
 use super::Parser;
 use super::constant::{Constant, ConstantKind};
-use super::scope::{Scopes, VariableId};
+use super::placed::{FoundData, RunPosition, Segment};
+use super::scope::Scopes;
 
 /// The most segments of a variable.
 const SEGMENTS: usize = 32;
-
-/// The data of a variable before all lengths are known.
-pub(super) struct Found {
-    id: VariableId,
-    position: Position,
-    segments: Vec<Segment>,
-    fill: Values,
-    given: Values,
-    runs: Vec<RunPosition>,
-    /// For each run, the indices of the braces around it, the outermost first.
-    outer: Vec<u64>,
-}
-
-/// Some dimensions of a variable.
-struct Segment {
-    /// The first of them.
-    dimension: usize,
-    /// How many values one index of the first dimension takes.
-    stride: u64,
-    /// How many values there can be, if that is fixed.
-    capacity: Option<u64>,
-    /// The most values that are given within the same braces.
-    most: u64,
-}
-
-/// A run before all lengths are known.
-struct RunPosition {
-    /// The first value within the innermost braces.
-    start: u64,
-    given: usize,
-    count: usize,
-}
 
 /// A piece of char data.
 struct Piece {
@@ -71,7 +40,7 @@ impl Parser<'_> {
         self.advance()?;
         self.sign(b'=', "=")?;
         let variable = self.scopes.variable(id).clone();
-        let mut found = Found {
+        let mut found = FoundData {
             id,
             position,
             segments: segments(&mut self.scopes, &variable, position)?,
@@ -96,7 +65,7 @@ impl Parser<'_> {
     /// Reads what is within some braces; `outer` are the indices of these.
     fn values(
         &mut self,
-        found: &mut Found,
+        found: &mut FoundData,
         name: &str,
         outer: &mut Vec<u64>,
     ) -> Result<(), CdlError> {
@@ -129,7 +98,12 @@ impl Parser<'_> {
     }
 
     /// Reads values of all types but char.
-    fn numbers(&mut self, found: &mut Found, name: &str, outer: &[u64]) -> Result<(), CdlError> {
+    fn numbers(
+        &mut self,
+        found: &mut FoundData,
+        name: &str,
+        outer: &[u64],
+    ) -> Result<(), CdlError> {
         let given = found.given.len();
         let mut count = 0;
         loop {
@@ -168,7 +142,7 @@ impl Parser<'_> {
     }
 
     /// Reads chars and texts, each of which is a row or a part of one.
-    fn chars(&mut self, found: &mut Found, name: &str, outer: &[u64]) -> Result<(), CdlError> {
+    fn chars(&mut self, found: &mut FoundData, name: &str, outer: &[u64]) -> Result<(), CdlError> {
         let mut bytes = Values::Char(Vec::new());
         let mut pieces = Vec::new();
         loop {
@@ -273,33 +247,6 @@ fn round_up(at: u64, row: u64) -> u64 {
     }
 }
 
-impl Found {
-    fn innermost(&mut self) -> &mut Segment {
-        self.segments
-            .last_mut()
-            .expect("BUG: every variable has a segment")
-    }
-}
-
-impl Segment {
-    /// Notes that there are so many values within the same braces.
-    fn note(&mut self, count: u64, name: &str, position: Position) -> Result<(), CdlError> {
-        let most = if self.stride == 0 {
-            Some(0)
-        } else {
-            self.capacity
-        };
-        if let Some(elements) = most
-            && count > elements
-        {
-            let name = name.to_owned();
-            return Err(error(position, Rule::TooMany { name, elements }));
-        }
-        self.most = self.most.max(count);
-        Ok(())
-    }
-}
-
 fn segments(
     scopes: &mut Scopes,
     variable: &crate::Variable,
@@ -348,77 +295,4 @@ fn segments(
         segments[0].capacity = Some(capacity.ok_or_else(too_large)?);
     }
     Ok(segments)
-}
-
-/// Lengthens the unlimited dimensions as the data asks for, and returns the data with their places in the final shapes.
-pub(super) fn placed(scopes: &mut Scopes, found: Vec<Found>) -> Result<Vec<Data>, CdlError> {
-    for found in &found {
-        let dimensions = scopes.variable(found.id).dimensions.clone();
-        for segment in &found.segments {
-            let dimension = dimensions.get(segment.dimension);
-            let dimension = dimension.and_then(|path| scopes.dimension_mut(path));
-            if let Some(dimension) = dimension.filter(|it| it.is_unlimited) {
-                let needed = segment.most.div_ceil(segment.stride.max(1));
-                dimension.length = dimension.length.max(needed);
-            }
-        }
-    }
-    found
-        .into_iter()
-        .map(|found| place_in_shape(scopes, found))
-        .collect()
-}
-
-fn place_in_shape(scopes: &mut Scopes, found: Found) -> Result<Data, CdlError> {
-    let dimensions = scopes.variable(found.id).dimensions.clone();
-    let lengths: Vec<u64> = dimensions
-        .iter()
-        .map(|path| scopes.dimension_mut(path).map_or(0, |it| it.length))
-        .collect();
-    let count = |lengths: &[u64]| {
-        if lengths.contains(&0) {
-            return Ok(0);
-        }
-        let product = lengths.iter().try_fold(1u64, |n, &it| n.checked_mul(it));
-        product.ok_or_else(|| {
-            let (what, limit) = ("the elements of a variable with data", u64::MAX);
-            error(found.position, Rule::TooLarge { what, limit })
-        })
-    };
-    let elements = count(&lengths)?;
-    // The elements of what stands in braces.
-    let inner = found.segments[1..]
-        .iter()
-        .map(|it| count(&lengths[it.dimension..]));
-    let inner: Vec<u64> = inner.collect::<Result<_, _>>()?;
-    let mut runs: Vec<Run> = Vec::new();
-    for (number, place) in found.runs.iter().enumerate() {
-        let outer = &found.outer[number * inner.len()..(number + 1) * inner.len()];
-        let offset: u64 = outer
-            .iter()
-            .zip(&inner)
-            .map(|(index, size)| index * size)
-            .sum();
-        let start = offset + place.start;
-        match runs.last_mut() {
-            Some(last)
-                if last.start + last.count as u64 == start
-                    && last.given + last.count == place.given =>
-            {
-                last.count += place.count;
-            }
-            _ => runs.push(Run {
-                start,
-                given: place.given,
-                count: place.count,
-            }),
-        }
-    }
-    Ok(Data {
-        path: scopes.path(found.id),
-        elements,
-        fill: found.fill,
-        given: found.given,
-        runs,
-    })
 }

@@ -1,77 +1,10 @@
 //! Carries decisions out: how an operation begins, and what becomes of a write.
 
-use bytes::Bytes;
-
 use super::decision::{Decision, Delivery, Verb, When};
+use super::pending::{Outcome, Pending, Write};
 use super::trace::Event;
 use super::{Delivered, FaultyStorage, InjectedFault};
-use crate::{
-    CopyOptions, DeleteOutcome, Deletion, Key, ObjectMeta, PutOptions, PutOutcome, StorageError,
-    StorageExt,
-};
-
-/// A write that can be kept for later, or made twice.
-#[derive(Clone, Debug)]
-pub(super) enum Write {
-    Put(Key, Bytes, PutOptions),
-    Delete(Deletion),
-    Copy(Key, Key, CopyOptions),
-}
-
-impl Write {
-    pub(super) fn key(&self) -> &Key {
-        match self {
-            Self::Put(key, ..) | Self::Copy(_, key, _) => key,
-            Self::Delete(deletion) => &deletion.key,
-        }
-    }
-}
-
-/// The three outcomes, of a put and of a delete alike.
-#[derive(Debug)]
-pub(super) enum Outcome {
-    Put(PutOutcome),
-    Deleted,
-    Refused,
-    Unknown(StorageError),
-}
-
-impl Outcome {
-    fn took_effect(&self) -> bool {
-        matches!(self, Self::Put(PutOutcome::Written(_)) | Self::Deleted)
-    }
-
-    pub(super) fn put(self) -> PutOutcome {
-        match self {
-            Self::Put(outcome) => outcome,
-            Self::Unknown(error) => PutOutcome::Unknown(error),
-            Self::Refused | Self::Deleted => PutOutcome::Refused,
-        }
-    }
-
-    pub(super) fn delete(self) -> DeleteOutcome {
-        match self {
-            Self::Deleted => DeleteOutcome::Deleted,
-            Self::Unknown(error) => DeleteOutcome::Unknown(error),
-            Self::Refused | Self::Put(_) => DeleteOutcome::Refused,
-        }
-    }
-}
-
-/// A write on its way.
-#[derive(Debug)]
-pub(super) struct Pending {
-    operation: u64,
-    /// The number of the operation before which it arrives; `None` if only on demand.
-    due: Option<u64>,
-    write: Write,
-}
-
-impl Pending {
-    pub(super) fn due_mut(&mut self) -> Option<&mut u64> {
-        self.due.as_mut()
-    }
-}
+use crate::{DeleteOutcome, Key, ObjectMeta, PutOutcome, StorageError, StorageExt};
 
 /// An operation that has begun.
 #[derive(Clone, Copy, Debug)]
@@ -277,7 +210,7 @@ impl FaultyStorage {
     async fn perform(&self, write: Write) -> Result<Outcome, StorageError> {
         let key = write.key().clone();
         if !self.lock().history.knows(&key) {
-            let content = self.look(&key).await;
+            let content = self.read_content(&key).await;
             self.lock().history.begin(&key, content);
         }
         match write {
@@ -305,7 +238,7 @@ impl FaultyStorage {
             Write::Copy(from, to, options) => {
                 let outcome = self.inner.copy(&from, &to, options).await?;
                 if let PutOutcome::Written(_) = &outcome {
-                    let content = self.look(&to).await;
+                    let content = self.read_content(&to).await;
                     self.lock().history.push(&to, content);
                 }
                 Ok(Outcome::Put(outcome))
@@ -322,7 +255,7 @@ impl FaultyStorage {
     }
 
     /// Reads the present state of an object for the history.
-    async fn look(&self, key: &Key) -> super::history::Content {
+    async fn read_content(&self, key: &Key) -> super::history::Content {
         self.inner.read(key).await.ok()
     }
 }

@@ -5,7 +5,8 @@ use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
 use super::decision::{Decision, Verb};
-use super::inject::{Begun, Write};
+use super::inject::Begun;
+use super::pending::Write;
 use super::{FaultyStorage, history};
 use crate::{
     Advice, Body, Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, ListOptions,
@@ -151,7 +152,7 @@ impl Storage for FaultyStorage {
                         Ok(begun) => this.write(begun, write).await,
                         Err(error) => Err(error),
                     };
-                    (key, result.map(super::inject::Outcome::delete))
+                    (key, result.map(super::pending::Outcome::delete))
                 }
             })
             .boxed()

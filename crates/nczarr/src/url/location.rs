@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use super::error::UrlError;
+use super::format::{Format, Store};
 use super::fragment::Fragment;
-use super::{Format, Store, UrlError};
 
 /// Where a dataset lies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum DatasetLocation {
     /// A path of this machine, absolute or relative to the working directory, letter by letter.
     File(String),
     /// Below a key of a bucket.
@@ -57,22 +58,26 @@ impl Provider {
 }
 
 /// The place and the store that were found, and the keys that are not part of it.
-pub(super) struct Found {
-    pub(super) place: Place,
+pub(super) struct FoundLocation {
+    pub(super) place: DatasetLocation,
     pub(super) store: Store,
     pub(super) keys: Vec<(String, Option<String>)>,
 }
 
 /// Finds the place of `scheme://rest`.
-pub(super) fn find(scheme: &str, rest: &str, fragment: &Fragment) -> Result<Found, UrlError> {
+pub(super) fn find(
+    scheme: &str,
+    rest: &str,
+    fragment: &Fragment,
+) -> Result<FoundLocation, UrlError> {
     let said = fragment.store();
     let keys = fragment.keys.clone();
     match scheme {
         "file" => match said {
             Some((Store::S3, word)) => Err(contradiction("a `file://` URL", word)),
             _ if rest.is_empty() => Err(UrlError::NoPath),
-            _ => Ok(Found {
-                place: Place::File(rest.to_owned()),
+            _ => Ok(FoundLocation {
+                place: DatasetLocation::File(rest.to_owned()),
                 store: said.map_or(Store::File, |(store, _)| store),
                 keys,
             }),
@@ -100,7 +105,7 @@ pub(super) fn find(scheme: &str, rest: &str, fragment: &Fragment) -> Result<Foun
     }
 }
 
-fn web(scheme: &str, rest: &str, fragment: &Fragment) -> Result<Found, UrlError> {
+fn web(scheme: &str, rest: &str, fragment: &Fragment) -> Result<FoundLocation, UrlError> {
     let (host, _) = split(rest);
     if host.is_empty() {
         return Err(UrlError::NoHost {
@@ -126,8 +131,8 @@ fn web(scheme: &str, rest: &str, fragment: &Fragment) -> Result<Found, UrlError>
     let known = known.filter(|_| format != Some(Format::Bytes));
     match (said.or(known), format) {
         (Some(provider), _) => bucket(on_host(scheme, rest, provider)?, fragment),
-        (None, None | Some(Format::Bytes)) => Ok(Found {
-            place: Place::Http(format!("{scheme}://{rest}")),
+        (None, None | Some(Format::Bytes)) => Ok(FoundLocation {
+            place: DatasetLocation::Http(format!("{scheme}://{rest}")),
             store: Store::Http,
             keys: fragment.keys.clone(),
         }),
@@ -199,7 +204,7 @@ fn on_host(scheme: &str, rest: &str, provider: Provider) -> Result<S3Place, UrlE
 }
 
 /// Adds what the keys say about a bucket.
-fn bucket(mut place: S3Place, fragment: &Fragment) -> Result<Found, UrlError> {
+fn bucket(mut place: S3Place, fragment: &Fragment) -> Result<FoundLocation, UrlError> {
     if place.bucket.is_empty() {
         return Err(UrlError::NoBucket);
     }
@@ -226,8 +231,8 @@ fn bucket(mut place: S3Place, fragment: &Fragment) -> Result<Found, UrlError> {
             _ => *field = Some(value.to_owned()),
         }
     }
-    Ok(Found {
-        place: Place::S3(place),
+    Ok(FoundLocation {
+        place: DatasetLocation::S3(place),
         store: Store::S3,
         keys,
     })
@@ -260,7 +265,7 @@ fn contradiction(one: &str, word: &str) -> UrlError {
     }
 }
 
-impl Place {
+impl DatasetLocation {
     /// The keys after `#` that are part of a place.
     pub(super) fn keys(&self) -> Vec<String> {
         let Self::S3(place) = self else {
@@ -287,7 +292,7 @@ impl S3Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DatasetLocation {
     /// The URL, without what follows `?` and `#`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = match self {

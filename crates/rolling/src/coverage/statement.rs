@@ -4,14 +4,14 @@ use icefield_core::{NodePath, Session, WriteMode};
 use icefield_zarr_store::Elements;
 use serde_json::{Number, Value};
 
-use super::{DURATION, END, Part, START};
+use super::names::{DURATION, END, Part, START};
 use crate::RollingError;
 use crate::blocks::{Block, Blocks, Rewrite};
 use crate::labels::{NumberKind, Numbers};
 
 /// A value as it was found.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Found {
+pub(super) enum FoundValue {
     Text(String),
     Whole(i128),
     Float(f64),
@@ -19,7 +19,7 @@ pub(super) enum Found {
     Other(String),
 }
 
-impl Found {
+impl FoundValue {
     fn of(value: &Value) -> Self {
         match value {
             Value::String(text) => Self::Text(text.clone()),
@@ -44,7 +44,7 @@ impl Found {
 
 /// Something that says where a window begins or ends.
 #[derive(Debug)]
-pub(super) struct Saying {
+pub(super) struct Statement {
     /// A group with an attribute, or an array without dimensions.
     pub(super) path: NodePath,
     /// The group that it speaks of.
@@ -70,21 +70,21 @@ fn json(session: &Session, path: &NodePath) -> Result<Value, RollingError> {
     serde_json::from_slice(&document).map_err(|_| RollingError::Document { path: path.clone() })
 }
 
-impl Saying {
+impl Statement {
     pub(super) fn of_group(session: &Session, path: &NodePath) -> Result<Vec<Self>, RollingError> {
         let document = json(session, path)?;
         let Some(Value::Object(attributes)) = document.get("attributes") else {
             return Ok(Vec::new());
         };
         let known = attributes.keys().filter_map(|name| part_of(name));
-        let sayings = known.map(|(name, part)| Self {
+        let statements = known.map(|(name, part)| Self {
             path: path.clone(),
             group: path.clone(),
             name,
             part,
             document: None,
         });
-        Ok(sayings.collect())
+        Ok(statements.collect())
     }
 
     pub(super) fn of_scalar(
@@ -106,30 +106,30 @@ impl Saying {
         }))
     }
 
-    pub(super) async fn read(&self, session: &Session) -> Result<Found, RollingError> {
+    pub(super) async fn read(&self, session: &Session) -> Result<FoundValue, RollingError> {
         if self.document.is_none() {
             let document = json(session, &self.path)?;
             let value = document
                 .get("attributes")
                 .and_then(|all| all.get(self.name));
-            return Ok(value.map_or(Found::Other("nothing".to_owned()), Found::of));
+            return Ok(value.map_or(FoundValue::Other("nothing".to_owned()), FoundValue::of));
         }
         let document = json(session, &self.path)?;
         let array = session.array(&self.path)?;
         let blocks = Blocks::of_array(&self.path, &document, &array)?;
         let block = blocks.read_all(session, &array).await?;
-        let unknown = || Found::Other(format!("of the type {}", document["data_type"]));
+        let unknown = || FoundValue::Other(format!("of the type {}", document["data_type"]));
         Ok(match block.elements {
             Elements::Variable(texts) => {
                 match texts.first().map(|text| std::str::from_utf8(text)) {
-                    Some(Ok(text)) => Found::Text(text.to_owned()),
+                    Some(Ok(text)) => FoundValue::Text(text.to_owned()),
                     _ => unknown(),
                 }
             }
             Elements::Fixed(bytes) => match NumberKind::of(&document).map(|kind| kind.read(&bytes))
             {
-                Some(Numbers::Whole(all)) if all.len() == 1 => Found::Whole(all[0]),
-                Some(Numbers::Float(all)) if all.len() == 1 => Found::Float(all[0]),
+                Some(Numbers::Whole(all)) if all.len() == 1 => FoundValue::Whole(all[0]),
+                Some(Numbers::Float(all)) if all.len() == 1 => FoundValue::Float(all[0]),
                 _ => unknown(),
             },
         })
@@ -139,18 +139,22 @@ impl Saying {
     pub(super) async fn read_before(
         &self,
         before: &Session,
-    ) -> Result<Option<Found>, RollingError> {
+    ) -> Result<Option<FoundValue>, RollingError> {
         if before.node_kind(&self.path)?.is_none() {
             return Ok(None);
         }
         match self.read(before).await? {
-            Found::Other(_) => Ok(None),
+            FoundValue::Other(_) => Ok(None),
             found => Ok(Some(found)),
         }
     }
 
     /// Writes another value. Returns whether its type can hold it.
-    pub(super) async fn write(&self, session: &Session, next: Found) -> Result<bool, RollingError> {
+    pub(super) async fn write(
+        &self,
+        session: &Session,
+        next: FoundValue,
+    ) -> Result<bool, RollingError> {
         let Some(document) = &self.document else {
             let Some(value) = next.value() else {
                 return Ok(false);
@@ -204,12 +208,12 @@ impl Saying {
     }
 }
 
-fn elements(document: &Value, next: Found) -> Option<Elements> {
+fn elements(document: &Value, next: FoundValue) -> Option<Elements> {
     let numbers = match next {
-        Found::Text(text) => return Some(Elements::Variable(vec![text.into_bytes()])),
-        Found::Other(_) => return None,
-        Found::Whole(number) => Numbers::Whole(vec![number]),
-        Found::Float(number) => Numbers::Float(vec![number]),
+        FoundValue::Text(text) => return Some(Elements::Variable(vec![text.into_bytes()])),
+        FoundValue::Other(_) => return None,
+        FoundValue::Whole(number) => Numbers::Whole(vec![number]),
+        FoundValue::Float(number) => Numbers::Float(vec![number]),
     };
     let kind = NumberKind::of(document)?;
     kind.write(&numbers).map(Elements::Fixed)

@@ -1,0 +1,44 @@
+//! One chunk and where it is.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use icefield_core::ChunkIndex;
+
+use crate::AlphaId;
+
+/// Where the bytes of one chunk are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// Here.
+    Inline(Bytes),
+    /// In a chunk object.
+    Native {
+        /// The object.
+        id: AlphaId,
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        length: u64,
+    },
+    /// In a file outside the repository.
+    Virtual {
+        /// Its URL, as it is stored.
+        location: Arc<str>,
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        length: u64,
+    },
+}
+
+/// One chunk and where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkEntry {
+    /// The number of the array's node.
+    pub node: u32,
+    /// The coordinates.
+    pub index: ChunkIndex,
+    /// Where the bytes are.
+    pub payload: Payload,
+}

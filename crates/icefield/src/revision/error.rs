@@ -1,0 +1,31 @@
+//! The errors of texts that name no version.
+
+/// The reason why a text names no version.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RevisionError {
+    /// There is nothing to begin with.
+    #[error(
+        "{text:?} names no version: write a branch, tag:NAME or a snapshot id, then ~N or @TIME if wanted"
+    )]
+    NoStart {
+        /// The text.
+        text: String,
+    },
+    /// No ref can have that name.
+    #[error("{text:?} names no version")]
+    Name {
+        /// The text.
+        text: String,
+        /// The rule.
+        source: icefield_core::NameError,
+    },
+    /// No snapshot can have that id.
+    #[error("{text:?} names no version")]
+    Id {
+        /// The text.
+        text: String,
+        /// The rule.
+        source: icefield_format::IdError,
+    },
+}

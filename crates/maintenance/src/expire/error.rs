@@ -1,0 +1,76 @@
+//! Why nothing, or not all, has expired.
+
+use std::time::SystemTime;
+
+use icefield_core::collection::ClocksApart;
+use icefield_core::{Interrupted, RepositoryError};
+use icefield_refs::RefsError;
+use icefield_storage::StorageError;
+
+/// Why nothing, or not all, has expired. What has been done is sound, and running it again does the rest.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExpireError {
+    /// Nothing says what to keep.
+    #[error("no rule says what to keep: give a bound on age, or numbers of snapshots")]
+    NoRules,
+    /// Refs are to be deleted, and nothing says how old they must be.
+    #[error("refs can be deleted only if they are older than a bound, and none is given")]
+    NoBound,
+    /// Everything would be older than the bound.
+    #[error(
+        "the bound lies in the future: it is {} ahead of {clock}; give a bound that has passed",
+        ahead(*.bound, *.now)
+    )]
+    FutureBound {
+        /// The bound.
+        bound: SystemTime,
+        /// The time by the clock.
+        now: SystemTime,
+        /// Whose clock.
+        clock: &'static str,
+    },
+    /// The store and this machine disagree about the time.
+    #[error(transparent)]
+    ClocksApart(#[from] ClocksApart),
+    /// Others were at work each time.
+    #[error(
+        "others changed refs or histories {tries} times while it was decided what expires: run it again when it is quieter"
+    )]
+    Busy {
+        /// How often it was tried.
+        tries: usize,
+    },
+    /// The caller wished so.
+    #[error(
+        "the expiration was interrupted: what it has done stays, and every history is complete; run it again to go on"
+    )]
+    Interrupted(#[from] Interrupted),
+    /// A write may or may not have happened.
+    #[error("it is not known whether {what} was changed: run it again to find out and go on")]
+    Unknown {
+        /// The object.
+        what: String,
+        /// The error of the store.
+        source: StorageError,
+    },
+    /// Snapshots that a restored `repo` does not list may be of acknowledged commits.
+    #[error(
+        "`repo` was put back from a backup, and snapshots that it does not list may be of acknowledged commits: nothing expires before `icefield fsck --repair --restore-branch recovered/NAME` has made branches of them, or `icefield fsck --repair --give-up-unlisted` gives them up"
+    )]
+    PutBack,
+    /// Refs or histories could not be read or edited.
+    #[error(transparent)]
+    Refs(#[from] RefsError),
+    /// Snapshots could not be compared.
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
+    /// The store failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+fn ahead(bound: SystemTime, now: SystemTime) -> String {
+    let ahead = bound.duration_since(now).unwrap_or_default();
+    format!("{} seconds", ahead.as_secs_f64().ceil())
+}

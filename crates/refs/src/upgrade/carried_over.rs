@@ -1,0 +1,85 @@
+//! The check that no file of spec version 1 has refs that the ledger does not tell of.
+
+use std::sync::Arc;
+
+use icefield_storage::StorageError;
+
+use super::remains::{Logged, remains};
+use super::scan::Scan;
+use crate::ledger::Layout;
+use crate::ref_files::RefFiles;
+use crate::spec_v2::{RepoObject, RepoState, is_upgrading};
+use crate::{Ledger, RefsError, Remainder};
+
+pub(super) async fn remaining(
+    repo: &RepoObject,
+    state: &Arc<RepoState>,
+    scan: &Scan,
+) -> Result<Vec<Remainder>, RefsError> {
+    let found = remains(&state.info, scan, &Logged::default());
+    if found.is_empty() || is_upgrading(state.info.status()) {
+        return Ok(found);
+    }
+    let logged = Logged::of(repo, Arc::clone(state)).await;
+    Ok(remains(&state.info, scan, &logged))
+}
+
+impl Ledger {
+    /// Refuses to go by refs that are not all there are: those of version 1 where the repository was upgraded since it was
+    /// opened, and those of version 2 beside which a version-1 program has written others.
+    ///
+    /// # Errors
+    /// [`RefsError::Upgraded`], [`RefsError::NotCarriedOver`], and what the store says.
+    pub(crate) async fn require_all_here(&self) -> Result<(), RefsError> {
+        let object = match &self.layout {
+            Layout::V1(_) => {
+                return match self.was_upgraded().await? {
+                    true => Err(RefsError::Upgraded),
+                    false => Ok(()),
+                };
+            }
+            Layout::V2(object) => object,
+        };
+        let state = object.read().await?;
+        if is_upgrading(state.info.status()) {
+            return Ok(());
+        }
+        match carried_over(object, &state).await {
+            // A reader without the right to list is not refused. Operations that delete check strictly.
+            Err(RefsError::Storage(error @ StorageError::PermissionDenied { .. })) => {
+                tracing::debug!(%error, "files of spec version 1 beside `repo` are not read");
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
+    /// As any look for refs that are not all there are, before something is deleted that refs might need: by a fresh list of
+    /// `refs/`, and what cannot be read is an error. Of a repository of version 1, only that it was not upgraded since it was
+    /// opened.
+    ///
+    /// # Errors
+    /// [`RefsError::Upgraded`], [`RefsError::NotCarriedOver`], [`RefsError::UpgradeNotEnded`], [`RefsError::NotUnderstood`], and
+    /// what the store says.
+    pub async fn require_carried_over(&self) -> Result<(), RefsError> {
+        let Layout::V2(object) = &self.layout else {
+            return self.require_all_here().await;
+        };
+        let state = object.read().await?;
+        if is_upgrading(state.info.status()) {
+            return Err(RefsError::UpgradeNotEnded);
+        }
+        carried_over(object, &state).await
+    }
+}
+
+/// Refuses files of version 1 that say what a state of `repo` does not.
+async fn carried_over(object: &RepoObject, state: &Arc<RepoState>) -> Result<(), RefsError> {
+    let files = RefFiles::new(Arc::clone(object.storage()));
+    let scan = files.scan().await?;
+    let remains = remaining(object, state, &scan).await?;
+    match remains.is_empty() {
+        true => Ok(()),
+        false => Err(RefsError::NotCarriedOver { remains }),
+    }
+}
