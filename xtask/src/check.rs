@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use crate::stage::{self, Asked, Stage};
-use crate::{codegen, layers, process, workspace};
+use crate::{codegen, layers, process, tools, workspace};
 
 /// Runs the checks.
 ///
@@ -19,6 +19,11 @@ fn stages() -> Vec<Stage> {
         Stage::new("fmt", fmt),
         Stage::new("layers", layers::run),
         Stage::new("codegen", || codegen::run(true)),
+        Stage::that_may_skip("tools", tools::install),
+        Stage::new("spelling", tools::spelling).needs(&["tools"]),
+        Stage::new("dependencies", tools::dependencies).needs(&["tools"]),
+        Stage::new("licenses", tools::licenses).needs(&["tools"]),
+        Stage::that_may_skip("advisories", tools::advisories).needs(&["tools"]),
         Stage::new("clippy", clippy).alone(),
         Stage::new("doc", doc).alone(),
         Stage::new("features", features).alone(),

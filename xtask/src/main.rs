@@ -29,6 +29,7 @@ mod servers;
 mod stage;
 mod summary;
 mod test;
+mod tools;
 mod tour;
 mod wheel;
 mod workspace;

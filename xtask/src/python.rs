@@ -61,6 +61,14 @@ pub const RELEASE: Environment = Environment {
     required: true,
 };
 
+/// The programs that check spelling, dependencies and licences.
+pub const CHECKS: Environment = Environment {
+    name: "checks",
+    version: "3.11",
+    requirements: "xtask/requirements-checks.txt",
+    required: false,
+};
+
 /// Where the wheel is installed and tested: the oldest Python it is for, and the one that today's zarr is for.
 pub const PACKAGE: [Environment; 2] = [
     Environment {

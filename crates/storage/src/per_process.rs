@@ -73,7 +73,7 @@ mod tests {
         let is_none_left = tables.with(7, |ours| {
             ours.insert(1, 2);
             // As if a thread of the parent had locked its table, which is not there in the child.
-            let is_empty = tables.with(8, |childs| childs.is_empty());
+            let is_empty = tables.with(8, |of_child| of_child.is_empty());
             assert_eq!(is_empty, Some(true));
             tables.with(9, |_| ()).is_none()
         });
