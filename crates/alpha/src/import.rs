@@ -74,9 +74,6 @@ impl Default for Limits {
     }
 }
 
-/// Reports no progress.
-impl Progress for () {}
-
 /// Imports a repository of the alpha generation.
 #[must_use = "nothing is imported before it is run"]
 pub struct Import {

@@ -3,8 +3,7 @@
 mod entry;
 mod wire;
 
-pub use entry::{ChunkEntry, Payload};
-
+pub use self::entry::{ChunkEntry, Payload};
 use self::wire::WireManifest;
 use crate::body::decode;
 use crate::{AlphaError, Layout, Rule};

@@ -8,6 +8,8 @@ use serde_json::Value;
 #[cfg(feature = "codecs")]
 pub(crate) use icefield_zarr_store::Elements;
 
+use crate::regions::{Region, copy_part};
+
 /// The elements of a chunk, the last dimension fastest.
 #[cfg(not(feature = "codecs"))]
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +24,29 @@ pub(crate) fn fixed(elements: &Elements) -> Option<&[u8]> {
         Elements::Fixed(bytes) => Some(bytes),
         #[cfg(feature = "codecs")]
         Elements::Variable(_) => None,
+    }
+}
+
+/// Copies a part that two boxes have in common from the elements of one to those of the other.
+///
+/// # Errors
+/// Elements of another type, or fewer than their shape says.
+pub(crate) fn copy_elements(
+    part: &Region,
+    (from, of): (&Elements, &Region),
+    (into, to): (&mut Elements, &Region),
+    width: usize,
+) -> Result<(), String> {
+    match (from, into) {
+        (Elements::Fixed(from), Elements::Fixed(into)) => {
+            copy_part(part, (from, of), (into, to), width)
+        }
+        #[cfg(feature = "codecs")]
+        (Elements::Variable(from), Elements::Variable(into)) => {
+            copy_part(part, (from, of), (into, to), 1)
+        }
+        #[cfg(feature = "codecs")]
+        _ => Err("its elements are not of its type".to_owned()),
     }
 }
 

@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::{Map, Value};
 
-use crate::names::{DOCUMENT, is_format_3};
+use crate::formats::is_format_3;
+use crate::names::DOCUMENT;
 
 /// The member of a group's `zarr.json` with the copies of all documents below it.
 pub(crate) const MEMBER: &str = "consolidated_metadata";

@@ -1,12 +1,8 @@
 //! Which kind of archive file something is, by its first bytes.
 
-use async_trait::async_trait;
-use icefield_core::{VirtualAccess, VirtualLocation};
-use icefield_nczarr::ReadOptions;
-
-use crate::archive::{Archive, ArchiveFile};
+use crate::archive::{Archive, ArchiveFile, ArchiveOptions, OpenUrl};
 use crate::kerchunk::read_kerchunk_with;
-use crate::{OpenUrl, Overlap, SourceError, read_netcdf3, read_zip};
+use crate::{SourceError, read_netcdf3, read_zip};
 
 /// Kinds of archive files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,44 +86,6 @@ pub async fn read_archive(file: ArchiveFile, files: &dyn OpenUrl) -> Result<Arch
     read_archive_with(file, files, ArchiveOptions::default()).await
 }
 
-/// How an archive is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ArchiveOptions {
-    /// Nothing will be referred to: where in a zip file the chunks lie need not be looked for.
-    pub is_copied: bool,
-    /// How a hierarchy of Zarr format 2 is read.
-    pub format_2: ReadOptions,
-    /// Whether nodes that Zarr has no words for are listed in [`Archive::unsupported`]; otherwise the first one is an error.
-    pub lists_unsupported: bool,
-    /// Whether a compound of HDF5 becomes a group, with an array of each member.
-    pub split_compound: bool,
-    /// Which overviews of a TIFF file are read.
-    pub overviews: Overviews,
-    /// Which of two messages is kept that a GRIB file has for one place.
-    pub duplicates: Overlap,
-}
-
-/// Which of the smaller copies of an image are read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Overviews {
-    /// All, in groups below the image.
-    #[default]
-    All,
-    /// None.
-    None,
-    /// One in the place of the image, from 1, the largest; 0 is the image itself.
-    Level(u32),
-}
-
-impl From<ReadOptions> for ArchiveOptions {
-    fn from(format_2: ReadOptions) -> Self {
-        Self {
-            format_2,
-            ..Self::default()
-        }
-    }
-}
-
 /// As [`read_archive`], with options.
 ///
 /// # Errors
@@ -183,19 +141,4 @@ fn built_without(file: &ArchiveFile, kind: &str, feature: &str) -> SourceError {
     let problem =
         format!("it is {kind}, and this program was built without the feature `{feature}`");
     SourceError::damaged(file.url(), problem)
-}
-
-/// Files of references may name any file: those are opened that access was granted to.
-#[async_trait]
-impl OpenUrl for VirtualAccess {
-    async fn open(&self, url: &str) -> Result<ArchiveFile, SourceError> {
-        let other = |source: Box<dyn std::error::Error + Send + Sync>| SourceError::Other {
-            name: url.to_owned(),
-            source,
-        };
-        let location = VirtualLocation::parse_new(url).map_err(|rule| other(rule.into()))?;
-        let opened = Self::open(self, &location).await;
-        let (storage, key) = opened.map_err(|error| other(error.into()))?;
-        ArchiveFile::open(storage, &key, location.to_string()).await
-    }
 }

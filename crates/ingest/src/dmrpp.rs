@@ -22,6 +22,7 @@
 
 mod attributes;
 mod chunks;
+mod declarations;
 mod encoding;
 mod filters;
 mod inline;
@@ -29,6 +30,7 @@ mod places;
 mod types;
 mod variable;
 mod walk;
+mod xml;
 
 use crate::{Archive, ArchiveFile, ArchiveOptions, OpenUrl, SourceError};
 

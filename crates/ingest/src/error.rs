@@ -192,6 +192,22 @@ impl SourceError {
             problem: problem.into(),
         }
     }
+
+    /// Returns the error of a message of a GRIB file: its number, counted from 1, and its first byte.
+    #[cfg(feature = "grib")]
+    pub(crate) fn grib(
+        file: &str,
+        message: u64,
+        offset: u64,
+        problem: crate::grib::GribProblem,
+    ) -> Self {
+        Self::Grib {
+            name: file.to_owned(),
+            message,
+            offset,
+            problem,
+        }
+    }
 }
 
 /// Why what a source holds cannot be put where it should go. Every variant names the node.

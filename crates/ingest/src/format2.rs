@@ -7,30 +7,23 @@ mod chain;
 mod data_type;
 mod recode;
 mod shards;
+mod vocabulary;
 
 use bytes::Bytes;
 use icefield_core::{ArrayMetadata, ChunkKeyEncoding};
 use icefield_zarr_store::ChunkKeys;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use chain::Chain;
 use data_type::Stored;
 use recode::Recoder;
 use shards::Shards;
+pub(crate) use vocabulary::Reader;
 
 /// Most bytes of a chunk that is encoded anew, decoded.
 const MAX_RECODED: u64 = 4 << 30;
 /// Most bytes of a chunk that is made of fill values, decoded.
 const MAX_FILLED: u64 = 1 << 30;
-
-/// For whom arrays are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reader {
-    /// Whoever reads format 2.
-    Anybody,
-    /// netCDF-C: of the filters those that it brings along, of the types those of netCDF.
-    NetCdf,
-}
 
 /// An array in format 2.
 #[derive(Debug)]
@@ -201,23 +194,4 @@ impl Array2 {
 /// As [`Array2::chunks`].
 pub(crate) fn longest(document: &Value, bytes: &[u8]) -> Result<usize, String> {
     recode::longest(document, bytes)
-}
-
-/// Returns a field of the configuration of a codec or a type.
-fn configured<'a>(extension: &'a Value, field: &str) -> Option<&'a Value> {
-    extension.get("configuration")?.get(field)
-}
-
-/// Returns the name of a codec or a type, which may stand alone.
-fn name_of(extension: &Value) -> &str {
-    let name = extension
-        .as_str()
-        .or_else(|| extension.get("name")?.as_str());
-    name.unwrap_or_default()
-}
-
-/// Returns the configuration of a codec, to change it.
-fn configuration(extension: &Value) -> Map<String, Value> {
-    let found = extension.get("configuration").and_then(Value::as_object);
-    found.cloned().unwrap_or_default()
 }

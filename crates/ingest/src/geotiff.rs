@@ -26,6 +26,7 @@ mod decode;
 mod directory;
 mod geo_keys;
 mod image;
+mod made;
 mod metadata;
 mod predictor;
 mod tag;
@@ -36,7 +37,7 @@ use std::collections::BTreeMap;
 use icefield_core::NodePath;
 use serde_json::{Map, Value, json};
 
-use self::arrays::Stop;
+use self::arrays::Unreadable;
 use self::coordinates::Transform;
 use self::directory::Directory;
 use self::geo_keys::GeoKeys;
@@ -229,10 +230,14 @@ impl Reader {
         let lengths: Vec<u64> = array.shape.iter().rev().take(2).copied().collect();
         self.insert(group, IMAGE, array)?;
         if bands > 1 {
-            self.insert(group, "band", coordinates::bands(bands))?;
+            self.insert(group, "band", made::bands(bands))?;
         }
         if is_placed {
-            self.insert(group, GRID_MAPPING, keys.grid_mapping(transform.as_ref()))?;
+            self.insert(
+                group,
+                GRID_MAPPING,
+                keys.grid_mapping(transform.as_ref().map(Transform::text)),
+            )?;
         }
         if let (Some(transform), [width, height]) = (transform, lengths.as_slice()) {
             match transform.axes(*width, *height, keys) {
@@ -259,15 +264,15 @@ impl Reader {
     ) -> Result<Option<ArchiveArray>, SourceError> {
         let read = match Image::parse(directory, self.window.order()) {
             Ok(image) => arrays::array(image, self.window.file()).await,
-            Err(reason) => Err(Stop::Refused(reason)),
+            Err(reason) => Err(Unreadable::Refused(reason)),
         };
         match read {
             Ok(array) => Ok(Some(array)),
-            Err(Stop::Source(error)) => Err(error),
-            Err(Stop::Damaged(problem)) => {
+            Err(Unreadable::Source(error)) => Err(error),
+            Err(Unreadable::Damaged(problem)) => {
                 Err(self.window.damaged(format!("its image {path} {problem}")))
             }
-            Err(Stop::Refused(reason)) => {
+            Err(Unreadable::Refused(reason)) => {
                 let refused = SourceError::variable(self.name(), path, reason);
                 if !self.lists_unsupported {
                     return Err(refused);

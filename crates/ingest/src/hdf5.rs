@@ -43,6 +43,7 @@ mod chunks;
 mod contiguous;
 mod dataset;
 mod datatype;
+mod datatype_message;
 mod dimensions;
 mod file;
 mod filters;
@@ -52,8 +53,12 @@ mod held;
 mod links;
 mod lz4;
 mod lzf;
+mod messages;
 mod nbit;
+mod options;
+mod parsed;
 mod ranges;
+mod reader;
 mod scale_offset;
 mod split;
 #[cfg(feature = "all-codecs")]
@@ -62,6 +67,7 @@ mod take;
 #[cfg(test)]
 mod tests;
 mod text;
+mod texts;
 mod values;
 mod walk;
 
@@ -69,76 +75,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{Archive, ArchiveFile, SourceError};
 use file::Hdf5;
+pub use options::Hdf5Options;
 use ranges::{Ask, Ranges};
-
-use icefield_core::NodePath;
-
-/// What is read of an HDF5 file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Hdf5Options {
-    /// Variables, groups and links that are left out, each with all below it. Default none.
-    pub leave_out: Vec<NodePath>,
-    /// Names of attributes that are left out wherever they are. Default none.
-    pub leave_out_attributes: Vec<String>,
-    /// Whether nodes that Zarr has no words for are listed in [`Archive::unsupported`]; otherwise the first one is an error.
-    /// Default false.
-    pub lists_unsupported: bool,
-    /// Whether a compound becomes a group, with an array of each member. Default false.
-    pub split_compound: bool,
-    /// Bytes of chunks that the reader makes itself: texts and arrays in headers. All of them are held in memory.
-    /// Default 256 MiB.
-    pub made_bytes: u64,
-}
-
-impl Default for Hdf5Options {
-    fn default() -> Self {
-        Self {
-            leave_out: Vec::new(),
-            leave_out_attributes: Vec::new(),
-            lists_unsupported: false,
-            split_compound: false,
-            made_bytes: 256 << 20,
-        }
-    }
-}
-
-impl Hdf5Options {
-    /// Returns the options with one more path left out.
-    #[must_use]
-    pub fn with_left_out(mut self, path: NodePath) -> Self {
-        self.leave_out.push(path);
-        self
-    }
-
-    /// Returns the options with one more attribute name left out.
-    #[must_use]
-    pub fn with_attribute_left_out(mut self, name: impl Into<String>) -> Self {
-        self.leave_out_attributes.push(name.into());
-        self
-    }
-
-    /// Returns the options with which unsupported nodes are listed, or the first one is an error.
-    #[must_use]
-    pub fn with_unsupported_listed(mut self, lists_unsupported: bool) -> Self {
-        self.lists_unsupported = lists_unsupported;
-        self
-    }
-
-    /// Returns the options with which a compound becomes a group of arrays, or one array.
-    #[must_use]
-    pub fn with_compounds_split(mut self, split_compound: bool) -> Self {
-        self.split_compound = split_compound;
-        self
-    }
-
-    /// Returns the options with another bound on the bytes that the reader makes.
-    #[must_use]
-    pub fn with_made_bytes(mut self, bytes: u64) -> Self {
-        self.made_bytes = bytes;
-        self
-    }
-}
 
 /// Reads what an HDF5 or NetCDF-4 file holds. The archive has this one file.
 ///

@@ -7,6 +7,7 @@
 mod directory;
 mod expression;
 mod generate;
+mod nodes;
 #[cfg(feature = "kerchunk-parquet")]
 mod parquet;
 mod references;
@@ -16,17 +17,15 @@ mod template;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use async_trait::async_trait;
 use bytes::Bytes;
-use serde_json::Value;
 
+use crate::SourceError;
 use crate::archive::values::base64_bytes;
-use crate::archive::{Archive, ArchiveFile, KeyedNodes, Place};
-use crate::lossy::{self, Lossy};
-use crate::names::{MAX_DOCUMENT, check_formats, is_format_2, is_format_3};
-use crate::zarr_tree::{self, format3, has_below};
-use crate::zarr2::Documents;
-use crate::{ArchiveOptions, SourceError};
+use crate::archive::{Archive, ArchiveFile, ArchiveOptions, KeyedNodes, OpenUrl, Place};
+use crate::formats::{is_format_2, is_format_3};
+use crate::lossy;
+use crate::names::MAX_DOCUMENT;
+use crate::zarr_tree::has_below;
 
 pub use directory::is_kerchunk_parquet;
 #[cfg(not(feature = "kerchunk-parquet"))]
@@ -36,24 +35,13 @@ pub use parquet::read_kerchunk_parquet;
 #[cfg(feature = "dmrpp")]
 pub(crate) use targets::{open_all, resolve};
 
+use nodes::nodes_of;
 use references::{Outline, Reference};
 use targets::Targets;
 use template::Templates;
 
 /// Longest file of references that is read, in bytes: all of it is in memory until it is understood.
 const MAX_FILE: u64 = 4 << 30;
-
-/// Opens the files that references point into.
-///
-/// Which stores may be read, and with which rights, is for the caller to say: a file of references can name any URL.
-#[async_trait]
-pub trait OpenUrl: Send + Sync {
-    /// Looks for the file at a URL, which is absolute if that of the references is.
-    ///
-    /// # Errors
-    /// [`SourceError::NotFound`], and what else there is to say of the URL.
-    async fn open(&self, url: &str) -> Result<ArchiveFile, SourceError>;
-}
 
 /// Reads references from a JSON file: version 0, a flat map, or version 1, with templates and generated references.
 /// Relative URLs begin at the file itself. Chunks whose bytes are in the file become [`ArchiveChunks::Mixed`].
@@ -187,36 +175,6 @@ fn all_keys<'a>(outline: &Outline<'a>, templates: &Templates, name: &str) -> Vec
     }
     keys.sort_unstable();
     keys
-}
-
-/// Makes nodes of documents by key, of one format. The consolidated ones stand in for those that are missing; `has_keys`
-/// tells whether anything lies below a node. `lossy` are the attributes that the documents do not hold exactly.
-fn nodes_of(
-    documents: Vec<(String, Value)>,
-    lossy: Vec<Lossy>,
-    name: &str,
-    has_keys: impl Fn(&str) -> bool,
-) -> Result<KeyedNodes, SourceError> {
-    let called = |key: &str| format!("{key} in {name}");
-    let keys = documents.iter().map(|(key, _)| key.as_str());
-    let mut said = check_formats(keys, called)?;
-    let found = zarr_tree::Documents::reconciled(documents, lossy, has_keys, called)?;
-    said.extend(found.warnings);
-    let mut nodes = if found.all.iter().any(|(key, _)| is_format_3(key)) {
-        format3::nodes(found.all, name)?
-    } else {
-        let mut documents = Documents::default();
-        for (key, document) in found.all {
-            documents.add(&key, &called(&key), document)?;
-        }
-        documents.nodes(name)?
-    };
-    if nodes.is_empty() {
-        let problem = "it has no document of a Zarr array or group";
-        return Err(SourceError::damaged(name, problem));
-    }
-    said.into_iter().for_each(|warning| nodes.warn(warning));
-    Ok(nodes)
 }
 
 /// The bytes of a value that is a text.

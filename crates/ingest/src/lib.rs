@@ -52,6 +52,7 @@ mod document;
 mod error;
 mod export;
 mod format2;
+mod formats;
 #[cfg(feature = "geotiff")]
 mod geotiff;
 #[cfg(feature = "grib")]
@@ -81,12 +82,12 @@ mod zarr2;
 mod zarr_tree;
 
 pub use archive::{
-    Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ArchiveSource, ChunkExtents,
-    Expected, Recode, RecodeError,
+    Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ArchiveOptions, ArchiveSource,
+    ChunkExtents, Expected, OpenUrl, Overviews, Recode, RecodeError,
 };
 pub use cf::TimeError;
 pub use chunk_layout::{ChunkLayout, ChunkLength, Compression, LayoutError, Shards};
-pub use detect::{ArchiveOptions, Kind, Overviews, read_archive, read_archive_with};
+pub use detect::{Kind, read_archive, read_archive_with};
 #[cfg(unix)]
 pub use directory::ZarrDirectory;
 #[cfg(feature = "dmrpp")]
@@ -113,7 +114,7 @@ pub use import::{
     ImportPlan, ImportReport, Imported, Lacking, Missing, Order, Overlap, PlannedArray,
     PlannedSource, Rounded, Selection, Share, Shares, Survey, ValueFrom, abandon_imports,
 };
-pub use kerchunk::{OpenUrl, is_kerchunk_parquet, read_kerchunk, read_kerchunk_parquet};
+pub use kerchunk::{is_kerchunk_parquet, read_kerchunk, read_kerchunk_parquet};
 pub use limits::Limits;
 pub use materialize::{Materialize, MaterializeReport};
 #[cfg(feature = "codecs")]

@@ -6,8 +6,9 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use crate::consolidated;
-use crate::names::is_format_3;
-use crate::zarr2::{self, CONSOLIDATED, has_large_integers, quoted_json};
+use crate::formats::is_format_3;
+use crate::names::CONSOLIDATED;
+use crate::zarr2::{self, has_large_integers, quoted_json};
 
 /// Beyond it, whole numbers need more than 64 bits.
 const LARGE: f64 = 9_223_372_036_854_775_808.0;

@@ -12,6 +12,22 @@ impl Region {
         Self { start, shape }
     }
 
+    /// Returns the box of a chunk, whole, by its place in the grid.
+    pub(crate) fn of_chunk(place: &[u64], chunk_shape: &[u64]) -> Self {
+        let start = place.iter().zip(chunk_shape);
+        let start = start.map(|(at, chunk)| at * chunk).collect();
+        Self::new(start, chunk_shape.to_vec())
+    }
+
+    /// Returns all places in the box, the last dimension fastest.
+    pub(crate) fn places(&self) -> impl Iterator<Item = Vec<u64>> {
+        places(&self.shape).map(|mut place| {
+            let starts = place.iter_mut().zip(&self.start);
+            starts.for_each(|(at, start)| *at += start);
+            place
+        })
+    }
+
     /// Returns the number of elements; `None` if no memory could hold as many.
     #[cfg(feature = "codecs")]
     pub(crate) fn elements(&self) -> Option<usize> {
@@ -156,28 +172,22 @@ pub(crate) fn copy_part<T: Clone>(
     }
 }
 
-/// Calls with each place of a grid, the last dimension fastest, until one says no.
-pub(crate) fn each<E>(
-    counts: &[u64],
-    mut visit: impl FnMut(&[u64]) -> Result<bool, E>,
-) -> Result<(), E> {
-    if counts.contains(&0) {
-        return Ok(());
-    }
-    let mut place = vec![0; counts.len()];
-    loop {
-        if !visit(&place)? {
-            return Ok(());
-        }
-        let Some(at) = (0..counts.len())
-            .rev()
-            .find(|at| place[*at] + 1 < counts[*at])
-        else {
-            return Ok(());
-        };
-        place[at] += 1;
-        place[at + 1..].fill(0);
-    }
+/// Returns all places of a grid, the last dimension fastest.
+pub(crate) fn places(counts: &[u64]) -> impl Iterator<Item = Vec<u64>> {
+    let first = (!counts.contains(&0)).then(|| vec![0; counts.len()]);
+    std::iter::successors(first, |place| {
+        let mut axes = (0..counts.len()).rev();
+        let at = axes.find(|at| place[*at] + 1 < counts[*at])?;
+        let mut next = place.clone();
+        next[at] += 1;
+        next[at + 1..].fill(0);
+        Some(next)
+    })
+}
+
+/// Returns the coordinates of a chunk. A grid has at most `u32::MAX` chunks along a dimension.
+pub(crate) fn chunk_index(place: &[u64]) -> Vec<u32> {
+    place.iter().map(|at| *at as u32).collect()
 }
 
 #[cfg(test)]
@@ -229,13 +239,11 @@ mod tests {
 
     #[test]
     fn grids_are_walked_in_order() {
-        let mut seen = Vec::new();
-        each(&[2, 2], |place| {
-            seen.push(place.to_vec());
-            Ok::<_, ()>(seen.len() < 3)
-        })
-        .expect("no errors");
-        assert_eq!(seen, [[0, 0], [0, 1], [1, 0]]);
-        each::<()>(&[3, 0], |_| panic!("nothing is there")).expect("no errors");
+        let all: Vec<_> = places(&[2, 2]).collect();
+        assert_eq!(all, [[0, 0], [0, 1], [1, 0], [1, 1]]);
+        assert_eq!(places(&[3, 0]).count(), 0);
+        assert_eq!(places(&[]).collect::<Vec<_>>(), [Vec::<u64>::new()]);
+        let inside: Vec<_> = region(&[5, 1], &[2, 1]).places().collect();
+        assert_eq!(inside, [[5, 1], [6, 1]]);
     }
 }

@@ -9,7 +9,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use icefield_core::{ArrayMetadata, ChunkIndex, NodeMetadata, NodePath, VirtualSource};
+use serde_json::Value;
 
+use crate::names::MAX_DOCUMENT;
 use crate::{ChunkExtents, Ignored, SourceError};
 
 /// A node of a source: an array or a group with its Zarr v3 document.
@@ -27,6 +29,17 @@ impl SourceNode {
     pub fn parse(document: Bytes, limit: usize) -> Result<Self, icefield_core::MetadataError> {
         let metadata = Arc::new(NodeMetadata::parse_new(&document, limit)?);
         Ok(Self { document, metadata })
+    }
+
+    /// Checks a document that icefield made, of any length that is read back.
+    pub(crate) fn parse_made(document: Bytes) -> Result<Self, icefield_core::MetadataError> {
+        Self::parse(document, MAX_DOCUMENT as usize)
+    }
+
+    /// Checks a document that icefield made, as JSON.
+    pub(crate) fn of_value(document: &Value) -> Result<Self, String> {
+        let bytes = serde_json::to_vec(document).map_err(|error| error.to_string())?;
+        Self::parse_made(bytes.into()).map_err(|error| error.to_string())
     }
 
     /// Returns the document, byte for byte as the source has it.

@@ -6,12 +6,13 @@ mod histogram;
 mod summary;
 
 use icefield_core::{NodePath, Session};
+use icefield_zarr_store::Elements;
 
+use crate::Progress;
 use crate::netcdf::{ElementReader, NetcdfError, document_of};
 use crate::numbers::NumberDecoder;
 use crate::progress::most_chunks;
 use crate::regions::Region;
-use crate::{Elements, Progress};
 
 pub use histogram::Histogram;
 pub use summary::Summary;

@@ -9,6 +9,7 @@ mod dataset;
 mod document;
 mod fill;
 pub(crate) mod offset;
+mod origins;
 
 use std::collections::BTreeMap;
 
@@ -23,8 +24,6 @@ pub(crate) use icefield_nczarr::{has_large_integers, parse_json, quoted_json};
 const GROUP: &str = ".zgroup";
 const ARRAY: &str = ".zarray";
 const ATTRIBUTES: &str = ".zattrs";
-/// The key of all documents of a tree in one.
-pub(crate) const CONSOLIDATED: &str = ".zmetadata";
 
 /// Documents of a hierarchy, by node.
 #[derive(Debug, Default)]
@@ -166,7 +165,7 @@ impl Documents {
                 unmasked.join(", ")
             ));
         }
-        offset::check(&nodes, file)?;
+        origins::check(&nodes, file)?;
         Ok(nodes)
     }
 }

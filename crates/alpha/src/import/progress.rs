@@ -18,3 +18,6 @@ pub trait Progress: Send + Sync {
     /// One more commit was made.
     fn committed(&self) {}
 }
+
+/// Reports no progress.
+impl Progress for () {}

@@ -1,4 +1,4 @@
-//! One chunk and where it is.
+//! A chunk of a manifest, and where its bytes are.
 
 use std::sync::Arc;
 

@@ -17,9 +17,6 @@ use crate::import::Digest;
 use crate::source::References;
 use crate::{ChunkEntry, Hierarchy, Source, SourceError, SourceNode};
 
-/// Largest document that is made of an archive, in bytes.
-const MAX_DOCUMENT: usize = 64 << 20;
-
 /// What a reader found, ready to be imported.
 #[derive(Debug)]
 pub struct ArchiveSource {
@@ -113,7 +110,7 @@ impl Source for ArchiveSource {
             unsupported: self.archive.unsupported.clone(),
         };
         for (path, node) in &self.archive.nodes {
-            let parsed = SourceNode::parse(node.document(), MAX_DOCUMENT);
+            let parsed = SourceNode::parse_made(node.document());
             let parsed = parsed
                 .map_err(|source| SourceError::variable(&self.name, path, source.to_string()))?;
             hierarchy.nodes.insert(path.clone(), parsed);

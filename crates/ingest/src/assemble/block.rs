@@ -7,10 +7,11 @@ use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use icefield_core::{ByteRange, Session, WriteMode};
 use tokio::task::JoinSet;
 
+use super::assembly::{Assembly, Sink};
 use super::gauge::{Gauge, Held};
-use super::{Assembly, Part, Sink};
-use crate::codec::Elements;
-use crate::regions::{Region, copy_part, place};
+use super::part::Part;
+use crate::codec::{Elements, copy_elements};
+use crate::regions::{Region, place};
 use crate::{ImportError, SourceError};
 
 /// One thing that was done.
@@ -204,7 +205,7 @@ impl Block {
             let by = part.kept.start;
             let common = common.moved(axis, by, 0);
             let of = moved_box(part, axis, &step.place);
-            copied(
+            copy_elements(
                 &common,
                 (from, &of),
                 (&mut into.elements, &whole.moved(axis, by, 0)),
@@ -286,7 +287,7 @@ impl Block {
             let from = elements.unwrap_or_else(|| codec.filled_chunk());
             let mut into = codec.filled_chunk();
             let of = (&from, &whole);
-            copied(&inside, of, (&mut into, &whole), codec.width()).ok()?;
+            copy_elements(&inside, of, (&mut into, &whole), codec.width()).ok()?;
             Some(into)
         };
         match (of_array(one), of_array(other)) {
@@ -298,26 +299,5 @@ impl Block {
 
 /// The box of a chunk of a part; an element that is at `at` of the array along the axis is at `at + kept.start` here.
 fn moved_box(part: &Part, axis: usize, place: &[u64]) -> Region {
-    let start = place.iter().zip(&part.chunk_shape);
-    let start = start.map(|(at, chunk)| at * chunk).collect();
-    Region::new(start, part.chunk_shape.clone()).moved(axis, part.at, 0)
-}
-
-fn copied(
-    common: &Region,
-    (from, of): (&Elements, &Region),
-    (into, to): (&mut Elements, &Region),
-    width: usize,
-) -> Result<(), String> {
-    match (from, into) {
-        (Elements::Fixed(from), Elements::Fixed(into)) => {
-            copy_part(common, (from, of), (into, to), width)
-        }
-        #[cfg(feature = "codecs")]
-        (Elements::Variable(from), Elements::Variable(into)) => {
-            copy_part(common, (from, of), (into, to), 1)
-        }
-        #[cfg(feature = "codecs")]
-        _ => Err("its elements are not of its type".to_owned()),
-    }
+    Region::of_chunk(place, &part.chunk_shape).moved(axis, part.at, 0)
 }

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::{Assembly, Part};
+use super::assembly::Assembly;
+use super::part::Part;
 use crate::Limits;
 use crate::regions::{Region, place};
 

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::TimeError;
+use super::calendar::Calendar;
+use super::error::TimeError;
 use super::units::TimeUnits;
 
 /// The type of the numbers of a time, little-endian as chunks are decoded.
@@ -149,7 +150,6 @@ impl Conversion {
         (from, from_type): (TimeUnits, NumberType),
         (to, to_type): (TimeUnits, NumberType),
     ) -> Result<Self, TimeError> {
-        use super::Calendar;
         let (one, other) = (from.calendar(), to.calendar());
         if !one.agrees_with(other) {
             return Err(TimeError::Calendars {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::TimeError;
 use super::calendar::{Calendar, Date};
+use super::error::TimeError;
 
 /// Nanoseconds of a day.
 const DAY: i128 = 86_400_000_000_000;

@@ -4,7 +4,9 @@ use bytes::Bytes;
 use icefield_core::{ArrayMetadata, NodePath};
 use serde_json::{Value, json};
 
-use super::{ChunkLayout, LayoutError, Shards};
+use super::compression::Compression;
+use super::error::LayoutError;
+use super::layout::{ChunkLayout, ChunkLength, Shards};
 use crate::document::with_members;
 
 /// Codecs that make bytes of elements. What stands behind them compresses, or sums.
@@ -203,7 +205,7 @@ pub(crate) fn applied(
                 if let Some(length) = lengths.get(&names[axis]) {
                     *shard = match length {
                         // The last chunk is stored whole.
-                        super::ChunkLength::Whole => {
+                        ChunkLength::Whole => {
                             let (whole, chunk) = (array.shape[axis].max(1), after.chunks[axis]);
                             let multiple = whole.checked_next_multiple_of(chunk.max(1));
                             multiple.ok_or_else(|| LayoutError::NoShardAsLong {
@@ -221,7 +223,7 @@ pub(crate) fn applied(
         }
     }
     for (dimension, length, of) in layout.lengths() {
-        if length == super::ChunkLength::Elements(0) && names.iter().any(|it| it == dimension) {
+        if length == ChunkLength::Elements(0) && names.iter().any(|it| it == dimension) {
             return Err(LayoutError::Zero {
                 path: path.clone(),
                 dimension: dimension.to_owned(),
@@ -277,7 +279,7 @@ pub(crate) fn applied(
 
 /// Whether a layout says anything of an array with these dimensions.
 fn concerns(layout: &ChunkLayout, names: &[String]) -> bool {
-    layout.compression != super::Compression::Kept
+    layout.compression != Compression::Kept
         || layout.shards == Shards::None
         || layout
             .lengths()

@@ -11,8 +11,9 @@ use serde_json::value::RawValue;
 
 use super::Root;
 use crate::consolidated;
+use crate::formats::is_format_2;
 use crate::lossy::{self, Lossy};
-use crate::names::{DOCUMENT, MAX_DOCUMENT, is_foreign, is_format_2};
+use crate::names::{DOCUMENT, MAX_DOCUMENT, is_foreign};
 use crate::zarr2::quoted_json;
 use crate::{Hierarchy, Ignored, SourceError, SourceNode};
 

@@ -4,7 +4,7 @@ use roxmltree::Node;
 use serde_json::{Map, Value};
 
 use super::types::Number;
-use super::walk::{children, named, text_of};
+use super::xml::{children, named, text_of};
 use crate::archive::values::{BOOKKEEPING, float_fill_attribute, one_or_list};
 
 /// Containers within containers.

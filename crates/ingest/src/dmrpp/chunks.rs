@@ -7,8 +7,7 @@ use roxmltree::Node;
 
 use super::filters::Filters;
 use super::places::Places;
-use super::variable::Stop;
-use super::walk::{children, text_of};
+use super::xml::{Unreadable, children, number, numbers, text_of};
 use crate::ChunkExtents;
 use crate::archive::{advance, pieces};
 
@@ -50,20 +49,22 @@ impl Chunks {
         space: &Space<'_>,
         element: Node<'_, '_>,
         places: &mut Places,
-    ) -> Result<Self, Stop> {
+    ) -> Result<Self, Unreadable> {
         let is_single = element.tag_name().name() == "chunk";
         let attribute = |name: &str| element.attribute(name).unwrap_or("");
         if children(element).any(|it| it.tag_name().name() == "block")
             || attribute("LBChunk") == "true"
         {
-            return Err(Stop::Refused("its chunks lie in several blocks".to_owned()));
+            return Err(Unreadable::Refused(
+                "its chunks lie in several blocks".to_owned(),
+            ));
         }
         let level = match attribute("deflateLevel") {
             "" => attribute("deflate_level"),
             level => level,
         };
         let filters = Filters::parse(attribute("compressionType"), level, space.is_versioned);
-        let filters = filters.map_err(Stop::Refused)?;
+        let filters = filters.map_err(Unreadable::Refused)?;
         let sizes = children(element).filter(|it| it.tag_name().name() == "chunkDimensionSizes");
         let sizes = sizes.last().map(text_of);
         let listed: Vec<Node<'_, '_>> = match is_single {
@@ -78,7 +79,7 @@ impl Chunks {
         let chunk_shape = numbers(&sizes)?;
         if chunk_shape.len() != space.shape.len() || chunk_shape.contains(&0) {
             let problem = format!("has chunks of {sizes:?} and the shape {:?}", space.shape);
-            return Err(Stop::Damaged(problem));
+            return Err(Unreadable::Damaged(problem));
         }
         let chunk_bytes = bytes_of(&chunk_shape, space.element)?;
         let mut rows = Vec::with_capacity(listed.len());
@@ -91,14 +92,14 @@ impl Chunks {
                 let (found, at) = (listed.length, &listed.index);
                 let problem =
                     format!("has a chunk {at:?} of {found} bytes instead of {chunk_bytes}");
-                return Err(Stop::Damaged(problem));
+                return Err(Unreadable::Damaged(problem));
             }
             rows.push(listed);
         }
         rows.sort_unstable_by(|one, other| one.index.cmp(&other.index));
         if let Some([twice, _]) = rows.array_windows().find(|[a, b]| a.index == b.index) {
             let problem = format!("has the chunk {:?} twice", twice.index);
-            return Err(Stop::Damaged(problem));
+            return Err(Unreadable::Damaged(problem));
         }
         let (mut extents, mut left_out) = (ChunkExtents::new(chunk_shape.len()), HashMap::new());
         for row in rows {
@@ -122,7 +123,7 @@ impl Listed {
         chunk_shape: &[u64],
         chunk: Node<'_, '_>,
         places: &mut Places,
-    ) -> Result<Self, Stop> {
+    ) -> Result<Self, Unreadable> {
         let (offset, length) = extent(chunk)?;
         let position = chunk.attribute("chunkPositionInArray");
         let position = match position {
@@ -137,7 +138,7 @@ impl Listed {
         });
         let index = index.collect::<Option<Vec<u32>>>().filter(|_| is_known);
         let index = index.ok_or_else(|| {
-            Stop::Damaged(format!(
+            Unreadable::Damaged(format!(
                 "has a chunk at {position:?}, where none begins in chunks of {chunk_shape:?}"
             ))
         })?;
@@ -148,12 +149,13 @@ impl Listed {
         Ok(Self {
             file: places
                 .number(chunk.attribute("href"), space.path)
-                .map_err(Stop::Damaged)?,
+                .map_err(Unreadable::Damaged)?,
             index,
             offset,
             length,
-            left_out: u32::try_from(left_out)
-                .map_err(|_| Stop::Damaged("has a filter mask of more than 32 bits".to_owned()))?,
+            left_out: u32::try_from(left_out).map_err(|_| {
+                Unreadable::Damaged("has a filter mask of more than 32 bits".to_owned())
+            })?,
         })
     }
 }
@@ -164,7 +166,7 @@ fn one_piece(
     listed: &[Node<'_, '_>],
     filters: Filters,
     places: &mut Places,
-) -> Result<Chunks, Stop> {
+) -> Result<Chunks, Unreadable> {
     let whole: Vec<u64> = space.shape.iter().map(|length| (*length).max(1)).collect();
     let mut chunks = Chunks {
         chunk_shape: whole,
@@ -177,7 +179,7 @@ fn one_piece(
         [chunk] => *chunk,
         _ => {
             let problem = "has several chunks and no chunkDimensionSizes";
-            return Err(Stop::Damaged(problem.to_owned()));
+            return Err(Unreadable::Damaged(problem.to_owned()));
         }
     };
     let (offset, length) = extent(chunk)?;
@@ -186,7 +188,7 @@ fn one_piece(
         return Ok(chunks);
     }
     let file = places.number(chunk.attribute("href"), space.path);
-    let file = file.map_err(Stop::Damaged)?;
+    let file = file.map_err(Unreadable::Damaged)?;
     if !chunks.filters.is_empty() {
         let index = vec![0; space.shape.len()];
         chunks.extents.push(&index, file, offset, length);
@@ -194,7 +196,7 @@ fn one_piece(
     }
     if length != total || offset.checked_add(length).is_none() {
         let problem = format!("has {length} bytes instead of {total}");
-        return Err(Stop::Damaged(problem));
+        return Err(Unreadable::Damaged(problem));
     }
     chunks.chunk_shape = pieces(space.shape, space.element);
     let chunk_bytes = bytes_of(&chunks.chunk_shape, space.element)?;
@@ -204,7 +206,9 @@ fn one_piece(
         .iter()
         .try_fold(1_u64, |all, one| all.checked_mul(*one));
     if pieces.is_none_or(|pieces| pieces > MOST_PIECES) {
-        return Err(Stop::Damaged("would be longer than any file".to_owned()));
+        return Err(Unreadable::Damaged(
+            "would be longer than any file".to_owned(),
+        ));
     }
     let (mut index, mut at) = (vec![0; grid.len()], offset);
     loop {
@@ -218,31 +222,19 @@ fn one_piece(
 }
 
 /// Returns the first byte of a chunk, and how many it has.
-fn extent(chunk: Node<'_, '_>) -> Result<(u64, u64), Stop> {
+fn extent(chunk: Node<'_, '_>) -> Result<(u64, u64), Unreadable> {
     let attribute = |name: &str| {
-        let missing = || Stop::Damaged(format!("has a chunk without {name}"));
+        let missing = || Unreadable::Damaged(format!("has a chunk without {name}"));
         number(chunk.attribute(name).ok_or_else(missing)?)
     };
     match (attribute("offset")?, attribute("nBytes")?) {
-        (_, 0) => Err(Stop::Damaged("has a chunk without a byte".to_owned())),
+        (_, 0) => Err(Unreadable::Damaged("has a chunk without a byte".to_owned())),
         extent => Ok(extent),
     }
 }
 
-pub(super) fn bytes_of(shape: &[u64], element: u64) -> Result<u64, Stop> {
+pub(super) fn bytes_of(shape: &[u64], element: u64) -> Result<u64, Unreadable> {
     let mut lengths = shape.iter();
     let bytes = lengths.try_fold(element, |all, one| all.checked_mul(*one));
-    bytes.ok_or_else(|| Stop::Damaged("would be longer than any file".to_owned()))
-}
-
-pub(super) fn number(text: &str) -> Result<u64, Stop> {
-    let number = text.trim().parse();
-    number.map_err(|_| Stop::Damaged(format!("has {text:?} where a number belongs")))
-}
-
-/// Reads a list of numbers: with white space between, or `[1,2]`.
-fn numbers(text: &str) -> Result<Vec<u64>, Stop> {
-    let is_between = |it: char| it.is_whitespace() || matches!(it, ',' | '[' | ']');
-    let parts = text.split(is_between).filter(|it| !it.is_empty());
-    parts.map(number).collect()
+    bytes.ok_or_else(|| Unreadable::Damaged("would be longer than any file".to_owned()))
 }

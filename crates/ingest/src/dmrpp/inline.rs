@@ -5,7 +5,7 @@ use std::io::Read;
 use bytes::Bytes;
 use roxmltree::Node;
 
-use super::walk::{children, text_of};
+use super::xml::{children, text_of};
 use crate::archive::values::base64_bytes;
 
 /// Bytes of texts of one array.

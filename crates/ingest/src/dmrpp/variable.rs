@@ -4,21 +4,13 @@ use icefield_core::{ChunkIndex, NodePath};
 use roxmltree::Node;
 use serde_json::{Value, json};
 
-use super::chunks::{Chunks, Space, bytes_of, number};
+use super::chunks::{Chunks, Space, bytes_of};
+use super::declarations::Declarations;
 use super::filters::{recode, recoded_codecs};
 use super::types::Number;
-use super::walk::{Reader, text_of};
+use super::xml::{Unreadable, children, number, text_of};
 use super::{attributes, inline};
 use crate::{ArchiveArray, ArchiveChunks, ChunkExtents};
-
-/// Why a variable cannot be had.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Stop {
-    /// Zarr has no words for it.
-    Refused(String),
-    /// The document breaks its own rules: what the variable has, without its name.
-    Damaged(String),
-}
 
 /// What an element is.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,9 +34,9 @@ struct Storage<'a, 'i> {
 }
 
 impl<'a, 'i> Storage<'a, 'i> {
-    fn of(node: Node<'a, 'i>) -> Result<Self, Stop> {
+    fn of(node: Node<'a, 'i>) -> Result<Self, Unreadable> {
         let mut storage = Self::default();
-        for child in super::walk::children(node) {
+        for child in children(node) {
             match child.tag_name().name() {
                 "chunks" => storage.chunks = Some(child),
                 "chunk" => storage.chunks = storage.chunks.or(Some(child)),
@@ -56,7 +48,9 @@ impl<'a, 'i> Storage<'a, 'i> {
                     storage.text_bytes = length.map(number).transpose()?.filter(|it| *it > 0);
                 }
                 "specialstructuredata" => {
-                    return Err(Stop::Refused("its elements are structures".to_owned()));
+                    return Err(Unreadable::Refused(
+                        "its elements are structures".to_owned(),
+                    ));
                 }
                 _ => {}
             }
@@ -71,18 +65,18 @@ impl<'a, 'i> Storage<'a, 'i> {
 
 /// Reads a variable. Its dimensions get names later.
 pub(super) fn array(
-    reader: &mut Reader<'_>,
+    declarations: &mut Declarations,
     path: &NodePath,
     node: Node<'_, '_>,
     shape: Vec<u64>,
-) -> Result<ArchiveArray, Stop> {
+) -> Result<ArchiveArray, Unreadable> {
     let storage = Storage::of(node)?;
-    let mut map = attributes::read(node).map_err(Stop::Refused)?;
-    let element = element(reader, path, node, &storage, &shape, &mut map)?;
+    let mut map = attributes::read(node).map_err(Unreadable::Refused)?;
+    let element = element(declarations, path, node, &storage, &shape, &mut map)?;
     let is_big = match storage.of_chunks("byteOrder") {
         None | Some("" | "LE") => false,
         Some("BE") => true,
-        Some(other) => return Err(Stop::Damaged(format!("has the byte order {other:?}"))),
+        Some(other) => return Err(Unreadable::Damaged(format!("has the byte order {other:?}"))),
     };
     let (data_type, size, bytes_codec) = match &element {
         Element::Number(number) => {
@@ -111,7 +105,7 @@ pub(super) fn array(
         attributes: map,
     };
     if let Element::Number(number) = element {
-        let fill = attributes::fill_value(node, number).map_err(Stop::Refused)?;
+        let fill = attributes::fill_value(node, number).map_err(Unreadable::Refused)?;
         if let Some(fill) = fill {
             array.attributes.insert("_FillValue".to_owned(), fill);
         }
@@ -128,19 +122,21 @@ pub(super) fn array(
         let is_empty = array.shape.contains(&0);
         return match (is_empty, element) {
             (true, _) => Ok(array),
-            (_, Element::LongText) => Err(Stop::Refused(
+            (_, Element::LongText) => Err(Unreadable::Refused(
                 "its texts of variable length lie in heaps of the file".to_owned(),
             )),
-            _ => Err(Stop::Damaged("has neither chunks nor values".to_owned())),
+            _ => Err(Unreadable::Damaged(
+                "has neither chunks nor values".to_owned(),
+            )),
         };
     };
     let space = Space {
         path,
         shape: &array.shape,
         element: size,
-        is_versioned: reader.is_versioned,
+        is_versioned: declarations.is_versioned,
     };
-    let found = Chunks::read(&space, chunks, &mut reader.places)?;
+    let found = Chunks::read(&space, chunks, &mut declarations.places)?;
     array.chunk_shape = found.chunk_shape;
     if let Element::Number(number) = element {
         let has_all = array.grid().iter().product::<u64>() == found.extents.len() as u64;
@@ -171,14 +167,14 @@ pub(super) fn array(
     array.codecs = recoded_codecs(&bytes_codec);
     array.chunks = ArchiveChunks::Recoded {
         extents: found.extents,
-        recode: recode.map_err(|why| Stop::Refused(format!("{reason}, and {why}")))?,
+        recode: recode.map_err(|why| Unreadable::Refused(format!("{reason}, and {why}")))?,
         reason,
     };
     Ok(array)
 }
 
 /// Returns what chunks hold that are not there.
-fn fill(number: Number, text: Option<&str>, has_all: bool) -> Result<Value, Stop> {
+fn fill(number: Number, text: Option<&str>, has_all: bool) -> Result<Value, Unreadable> {
     let zero = Value::from(0);
     let Some(text) = text.filter(|it| !it.trim().is_empty()) else {
         return Ok(zero);
@@ -186,7 +182,7 @@ fn fill(number: Number, text: Option<&str>, has_all: bool) -> Result<Value, Stop
     match number.value(text) {
         Some(value) => Ok(value),
         None if has_all => Ok(zero),
-        None => Err(Stop::Refused(format!(
+        None => Err(Unreadable::Refused(format!(
             "it lacks chunks, and its fill value {text:?} is none of its type"
         ))),
     }
@@ -194,13 +190,13 @@ fn fill(number: Number, text: Option<&str>, has_all: bool) -> Result<Value, Stop
 
 /// Finds out what the elements are; the names of an enumeration become an attribute.
 fn element(
-    reader: &Reader<'_>,
+    declarations: &Declarations,
     path: &NodePath,
     node: Node<'_, '_>,
     storage: &Storage<'_, '_>,
     shape: &[u64],
     attributes: &mut serde_json::Map<String, Value>,
-) -> Result<Element, Stop> {
+) -> Result<Element, Unreadable> {
     let kind = node.tag_name().name();
     if let Some(number) = Number::of(kind) {
         return Ok(Element::Number(number));
@@ -209,9 +205,9 @@ fn element(
         "Char" => Ok(Element::Text(1)),
         "Enum" => {
             let name = node.attribute("enum").unwrap_or_default();
-            let found = reader.enumeration(path, name);
+            let found = declarations.enumeration(path, name);
             let missing =
-                || Stop::Damaged(format!("is of an enumeration {name:?} that is not there"));
+                || Unreadable::Damaged(format!("is of an enumeration {name:?} that is not there"));
             let (number, members) = found.ok_or_else(missing)?;
             attributes.insert("enum_members".to_owned(), members.clone().into());
             Ok(Element::Number(number))
@@ -223,21 +219,21 @@ fn element(
                 None => Element::LongText,
             },
         }),
-        other => Err(Stop::Refused(format!(
+        other => Err(Unreadable::Refused(format!(
             "its elements are of the type {other}"
         ))),
     }
 }
 
 /// Returns the bytes of a text without dimensions that lies in the file: those of its chunk.
-fn scalar_text(storage: &Storage<'_, '_>, shape: &[u64]) -> Result<Option<u64>, Stop> {
+fn scalar_text(storage: &Storage<'_, '_>, shape: &[u64]) -> Result<Option<u64>, Unreadable> {
     let is_here = storage.compact.is_some() || storage.texts.is_some();
     let Some(chunks) = storage.chunks.filter(|_| shape.is_empty() && !is_here) else {
         return Ok(None);
     };
     let chunk = match chunks.tag_name().name() {
         "chunk" => Some(chunks),
-        _ => super::walk::children(chunks).find(|it| it.tag_name().name() == "chunk"),
+        _ => children(chunks).find(|it| it.tag_name().name() == "chunk"),
     };
     let bytes = chunk.and_then(|it| it.attribute("nBytes")).map(number);
     Ok(bytes.transpose()?.filter(|it| *it > 0))
@@ -249,15 +245,19 @@ fn in_document(
     storage: &Storage<'_, '_>,
     shape: &[u64],
     size: u64,
-) -> Result<Option<bytes::Bytes>, Stop> {
+) -> Result<Option<bytes::Bytes>, Unreadable> {
     let count = bytes_of(shape, 1)?;
     if count == 0 {
         return Ok(None);
     }
     if let Some(texts) = storage.texts {
         return match element {
-            Element::LongText => inline::texts(texts, count).map(Some).map_err(Stop::Refused),
-            _ => Err(Stop::Damaged("is of no texts, and has some".to_owned())),
+            Element::LongText => inline::texts(texts, count)
+                .map(Some)
+                .map_err(Unreadable::Refused),
+            _ => Err(Unreadable::Damaged(
+                "is of no texts, and has some".to_owned(),
+            )),
         };
     }
     let Some(node) = storage.compact.or(storage.missing) else {
@@ -266,7 +266,7 @@ fn in_document(
     let text = text_of(node);
     let made = match element {
         Element::LongText if shape.is_empty() => {
-            let text = inline::base64(&text).map_err(Stop::Refused)?;
+            let text = inline::base64(&text).map_err(Unreadable::Refused)?;
             inline::one_text(&text)
         }
         Element::LongText => Err("its texts have no length of their own".to_owned()),
@@ -275,5 +275,5 @@ fn in_document(
             inline::values(&text, length).map(Into::into)
         }
     };
-    made.map(Some).map_err(Stop::Refused)
+    made.map(Some).map_err(Unreadable::Refused)
 }

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use icefield_core::NodePath;
 use roxmltree::Node;
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 use super::attributes;
+use super::declarations::{Declarations, find};
 use super::places::Places;
 use super::types::Number;
-use super::variable::{self, Stop};
+use super::variable;
+use super::xml::{Unreadable, children, is_of_dap, named, number};
 use crate::archive::phony::{self, Along, Axis};
 use crate::archive::values::child;
 use crate::{
@@ -25,15 +27,11 @@ pub(super) struct Reader<'a> {
     /// What messages call the document.
     name: &'a str,
     lists_unsupported: bool,
-    /// Whether the document says which version it is.
-    pub(super) is_versioned: bool,
-    pub(super) places: Places,
+    declarations: Declarations,
     nodes: BTreeMap<NodePath, ArchiveNode>,
     unsupported: Vec<Unsupported>,
     /// Lengths of dimensions by path.
     dimensions: HashMap<NodePath, u64>,
-    /// Enumerations by path.
-    enumerations: HashMap<NodePath, (Number, Map<String, Value>)>,
     along: Vec<Along>,
     /// The dimensions that have names, with their groups.
     named: Vec<(NodePath, Axis)>,
@@ -60,12 +58,14 @@ pub(super) fn read<'a>(
     let mut reader = Reader {
         name,
         lists_unsupported,
-        is_versioned: attribute("version").is_some(),
-        places: Places::new(name, attribute("href")),
+        declarations: Declarations {
+            is_versioned: attribute("version").is_some(),
+            places: Places::new(name, attribute("href")),
+            enumerations: HashMap::new(),
+        },
         nodes: BTreeMap::new(),
         unsupported: Vec::new(),
         dimensions: HashMap::new(),
-        enumerations: HashMap::new(),
         along: Vec::new(),
         named: Vec::new(),
     };
@@ -127,14 +127,17 @@ impl Reader<'_> {
         let path = self.child(group, node)?;
         let read = self.axes(group, node).and_then(|axes| {
             let shape = axes.iter().map(|axis| axis.length).collect();
-            Ok((variable::array(self, &path, node, shape)?, axes))
+            Ok((
+                variable::array(&mut self.declarations, &path, node, shape)?,
+                axes,
+            ))
         });
         let (array, axes) = match read {
             Ok(read) => read,
-            Err(Stop::Damaged(problem)) => {
+            Err(Unreadable::Damaged(problem)) => {
                 return Err(self.damaged(format!("its variable {path} {problem}")));
             }
-            Err(Stop::Refused(reason)) => {
+            Err(Unreadable::Refused(reason)) => {
                 let refused = SourceError::variable(self.name, &path, reason);
                 if !self.lists_unsupported {
                     return Err(refused);
@@ -151,17 +154,14 @@ impl Reader<'_> {
     }
 
     /// Returns the dimensions of a variable.
-    fn axes(&self, group: &NodePath, node: Node<'_, '_>) -> Result<Vec<Axis>, Stop> {
+    fn axes(&self, group: &NodePath, node: Node<'_, '_>) -> Result<Vec<Axis>, Unreadable> {
         let all = children(node).filter(|it| it.tag_name().name() == "Dim");
         let axis = |it: Node<'_, '_>| {
             let name = named(it);
-            let own = it
-                .attribute("size")
-                .map(super::chunks::number)
-                .transpose()?;
+            let own = it.attribute("size").map(number).transpose()?;
             let shared = name.and_then(|name| find(&self.dimensions, group, name));
             let length = own.or(shared.copied()).ok_or_else(|| {
-                Stop::Damaged(format!(
+                Unreadable::Damaged(format!(
                     "has a dimension {:?} that is not there",
                     name.unwrap_or_default()
                 ))
@@ -190,19 +190,10 @@ impl Reader<'_> {
             };
             members.insert(name.to_owned(), value);
         }
-        self.enumerations.insert(path, (number, members));
+        self.declarations
+            .enumerations
+            .insert(path, (number, members));
         Ok(())
-    }
-
-    /// Returns the integers and the names of an enumeration that a variable refers to.
-    pub(super) fn enumeration(
-        &self,
-        variable: &NodePath,
-        name: &str,
-    ) -> Option<(Number, &Map<String, Value>)> {
-        let group = variable.parent().unwrap_or_else(NodePath::root);
-        let (number, members) = find(&self.enumerations, &group, name)?;
-        Some((*number, members))
     }
 
     fn child(&self, parent: &NodePath, node: Node<'_, '_>) -> Result<NodePath, SourceError> {
@@ -243,7 +234,7 @@ impl Reader<'_> {
         name: &str,
         files: &dyn OpenUrl,
     ) -> Result<Archive, SourceError> {
-        let opened = self.places.open(files).await?;
+        let opened = self.declarations.places.open(files).await?;
         for (path, node) in &self.nodes {
             if let ArchiveNode::Array(array) = node {
                 check(array, &opened).map_err(|problem| {
@@ -280,43 +271,4 @@ fn check(array: &ArchiveArray, files: &[ArchiveFile]) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Finds what a name stands for: a path from the root, or a name in a group or one above it.
-fn find<'m, T>(all: &'m HashMap<NodePath, T>, group: &NodePath, name: &str) -> Option<&'m T> {
-    if name.starts_with('/') {
-        return all.get(&NodePath::parse(name).ok()?);
-    }
-    let mut group = Some(group.clone());
-    while let Some(here) = group {
-        if let Some(found) = here.join(name).ok().and_then(|path| all.get(&path)) {
-            return Some(found);
-        }
-        group = here.parent();
-    }
-    None
-}
-
-/// Returns the elements within one.
-pub(super) fn children<'a, 'i>(node: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
-    node.children().filter(Node::is_element)
-}
-
-/// Returns the name that an element gives to something.
-pub(super) fn named<'a>(node: Node<'a, '_>) -> Option<&'a str> {
-    node.attribute("name").filter(|it| !it.is_empty())
-}
-
-/// Returns the text within an element.
-pub(super) fn text_of(node: Node<'_, '_>) -> String {
-    node.children()
-        .filter(Node::is_text)
-        .filter_map(|it| it.text())
-        .collect()
-}
-
-/// Tells whether an element belongs to DAP4, and not to an extension of it.
-fn is_of_dap(node: Node<'_, '_>) -> bool {
-    let root = node.document().root_element();
-    node.tag_name().namespace() == root.tag_name().namespace()
 }

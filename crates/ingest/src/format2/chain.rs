@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Reader, configuration, configured, name_of};
+use super::vocabulary::{Reader, configuration, configured, name_of};
 
 /// What format 2 says of the codecs of an array.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Reader, configured, name_of};
+use super::vocabulary::{Reader, configured, name_of};
 use crate::archive::values::{base64_bytes, base64_text, number};
 
 /// How the elements of an array are stored in format 2.

@@ -9,7 +9,7 @@ use super::data_type::Stored;
 #[derive(Debug)]
 pub(super) struct Recoder {
     #[cfg(feature = "codecs")]
-    decoder: crate::ChunkCodec,
+    decoder: icefield_zarr_store::ChunkCodec,
     #[cfg(feature = "codecs")]
     level: Option<u32>,
     /// Where texts get a fixed length: their bytes, and those of the UTF-32 that they are now.
@@ -59,14 +59,15 @@ mod with_codecs {
 
     use flate2::Compression;
     use flate2::write::ZlibEncoder;
+    use icefield_zarr_store::{ChunkCodec, Elements};
 
-    use super::super::{configured, data_type, name_of};
     use super::*;
     use crate::archive::values::text_of_utf32;
-    use crate::{ChunkCodec, Elements};
+    use crate::format2::data_type;
+    use crate::format2::vocabulary::{configured, name_of};
 
     impl Recoder {
-        pub(in super::super) fn new(
+        pub(crate) fn new(
             codecs: &Value,
             data_type: &Value,
             fill_value: &Value,
@@ -85,7 +86,7 @@ mod with_codecs {
         }
 
         /// Encodes a chunk anew.
-        pub(in super::super) fn chunk(&self, bytes: &[u8]) -> Result<Bytes, String> {
+        pub(crate) fn chunk(&self, bytes: &[u8]) -> Result<Bytes, String> {
             let elements = self.decoder.decode(bytes)?;
             let plain = match (self.texts, elements) {
                 (None, Elements::Fixed(plain)) => plain,
@@ -143,11 +144,7 @@ mod with_codecs {
     }
 
     /// An encoded chunk of nothing but fill values; `None` where one of the codecs is not known here.
-    pub(in super::super) fn filled(
-        document: &Value,
-        codecs: &[Value],
-        shape: &[u64],
-    ) -> Option<Bytes> {
+    pub(crate) fn filled(document: &Value, codecs: &[Value], shape: &[u64]) -> Option<Bytes> {
         let nothing = Value::Null;
         let field = |name: &str| document.get(name).unwrap_or(&nothing);
         let codecs = Value::Array(codecs.to_vec());
@@ -165,7 +162,7 @@ mod with_codecs {
         codec.encode(elements).ok().map(Bytes::from)
     }
 
-    pub(in super::super) fn longest(document: &Value, bytes: &[u8]) -> Result<usize, String> {
+    pub(crate) fn longest(document: &Value, bytes: &[u8]) -> Result<usize, String> {
         let elements = ChunkCodec::new(document)?.decode(bytes)?;
         let nothing = Value::Null;
         let data_type = document.get("data_type").unwrap_or(&nothing);

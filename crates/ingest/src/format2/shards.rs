@@ -4,7 +4,7 @@ use bytes::Bytes;
 use icefield_core::ChunkIndex;
 use serde_json::{Value, json};
 
-use super::{configured, name_of};
+use super::vocabulary::{configured, name_of};
 
 /// Both numbers of an inner chunk that is not there.
 const ABSENT: u64 = u64::MAX;

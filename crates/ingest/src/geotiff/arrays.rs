@@ -17,7 +17,7 @@ const MAX_LAST: u64 = 64 << 20;
 
 /// Why an image cannot be had.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum Unreadable {
     /// Zarr has no words for it, or it is not decoded here.
     Refused(String),
     /// The file breaks its own rules: what the image has, without its name.
@@ -36,7 +36,10 @@ struct Tile {
 }
 
 /// Makes an array of an image. Its fill value is zero, and it has no attributes yet.
-pub(super) async fn array(mut image: Image, file: &ArchiveFile) -> Result<ArchiveArray, Stop> {
+pub(super) async fn array(
+    mut image: Image,
+    file: &ArchiveFile,
+) -> Result<ArchiveArray, Unreadable> {
     let tiles = tiles(&mut image, file)?;
     if image.compression == Compression::None
         && image.predictor == Predictor::None
@@ -59,7 +62,7 @@ pub(super) async fn array(mut image: Image, file: &ArchiveFile) -> Result<Archiv
     let reason = match why_decoded(&image) {
         None if last > MAX_LAST && tile_bytes > MAX_DECODED => {
             let problem = "its last strips would have to be decoded, and have more than 256 MiB";
-            return Err(Stop::Refused(problem.to_owned()));
+            return Err(Unreadable::Refused(problem.to_owned()));
         }
         None if last > MAX_LAST => {
             Some("its last strips are shorter than the others, and long".to_owned())
@@ -75,11 +78,15 @@ pub(super) async fn array(mut image: Image, file: &ArchiveFile) -> Result<Archiv
             continue;
         }
         let end = tile.offset.saturating_add(tile.length);
-        let bytes = file.read(tile.offset..end).await.map_err(Stop::Source)?;
+        let bytes = file
+            .read(tile.offset..end)
+            .await
+            .map_err(Unreadable::Source)?;
         let plain = whole(&image, &index, &bytes);
         let encoded = plain.and_then(|plain| encoded(&image.compression, plain));
-        let encoded = encoded
-            .map_err(|problem| Stop::Damaged(format!("has a last strip of which {problem}")))?;
+        let encoded = encoded.map_err(|problem| {
+            Unreadable::Damaged(format!("has a last strip of which {problem}"))
+        })?;
         made.push((ChunkIndex::from(index), encoded));
     }
     extents.shrink();
@@ -100,7 +107,7 @@ pub(super) async fn array(mut image: Image, file: &ArchiveFile) -> Result<Archiv
 }
 
 /// Lists the tiles that are there, and checks that they lie in the file.
-fn tiles(image: &mut Image, file: &ArchiveFile) -> Result<Vec<Tile>, Stop> {
+fn tiles(image: &mut Image, file: &ArchiveFile) -> Result<Vec<Tile>, Unreadable> {
     let (down, across) = image.grid();
     let per_plane = down.saturating_mul(across).max(1);
     let planes = if image.is_chunky { 1 } else { image.samples };
@@ -127,7 +134,7 @@ fn tiles(image: &mut Image, file: &ArchiveFile) -> Result<Vec<Tile>, Stop> {
             let needed = stored_bytes(image, tile.down);
             if length < needed {
                 let (row, column) = (tile.down, tile.across);
-                return Err(Stop::Damaged(format!(
+                return Err(Unreadable::Damaged(format!(
                     "has {length} bytes in tile {row}/{column} instead of {needed}"
                 )));
             }
@@ -136,7 +143,7 @@ fn tiles(image: &mut Image, file: &ArchiveFile) -> Result<Vec<Tile>, Stop> {
         let end = offset.checked_add(tile.length);
         if end.is_none_or(|end| end > file.size()) {
             let (size, length) = (file.size(), tile.length);
-            return Err(Stop::Damaged(format!(
+            return Err(Unreadable::Damaged(format!(
                 "has a tile of {length} bytes from byte {offset}, and the file has {size} bytes"
             )));
         }
@@ -243,8 +250,8 @@ fn index(image: &Image, tile: &Tile) -> Vec<u32> {
 }
 
 /// Cuts an image in one piece into chunks of whole rows.
-fn cut(image: &Image, tile: &Tile) -> Result<ArchiveArray, Stop> {
-    let too_long = || Stop::Refused("it would be longer than any file".to_owned());
+fn cut(image: &Image, tile: &Tile) -> Result<ArchiveArray, Unreadable> {
+    let too_long = || Unreadable::Refused("it would be longer than any file".to_owned());
     let row = image
         .tile
         .1

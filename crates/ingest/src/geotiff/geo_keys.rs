@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::coordinates::{Transform, made_array};
 use super::directory::Directory;
+use super::made::made_array;
 use super::tag;
 use crate::ArchiveArray;
 use crate::archive::values::number;
@@ -113,7 +113,7 @@ impl GeoKeys {
     }
 
     /// Returns the grid mapping: a number that means nothing, with attributes.
-    pub(super) fn grid_mapping(&self, transform: Option<&Transform>) -> ArchiveArray {
+    pub(super) fn grid_mapping(&self, geo_transform: Option<String>) -> ArchiveArray {
         let mut map = Map::new();
         if self.is_geographic() {
             map.insert("grid_mapping_name".to_owned(), "latitude_longitude".into());
@@ -131,8 +131,8 @@ impl GeoKeys {
         if let Some(code) = code {
             map.insert("spatial_ref".to_owned(), format!("EPSG:{code}").into());
         }
-        if let Some(transform) = transform {
-            map.insert("GeoTransform".to_owned(), transform.text().into());
+        if let Some(text) = geo_transform {
+            map.insert("GeoTransform".to_owned(), text.into());
         }
         for (id, value) in &self.0 {
             map.insert(name(*id), value.clone());

@@ -112,14 +112,16 @@ pub(super) fn cube(url: &str, fields: &[Field], duplicates: Overlap) -> Result<C
                 group.1.push(member);
             }
             Err(problem) if problem.is_unsupported() => {
-                let error = problem.at(url, field.message, field.offset);
+                let error = SourceError::grib(url, field.message, field.offset, problem);
                 let left_out = cube.left_out.entry(name_of(field));
                 left_out.and_modify(|it| it.count += 1).or_insert(LeftOut {
                     count: 1,
                     first: error,
                 });
             }
-            Err(problem) => return Err(problem.at(url, field.message, field.offset)),
+            Err(problem) => {
+                return Err(SourceError::grib(url, field.message, field.offset, problem));
+            }
         }
     }
     let groups = by_length(groups);
@@ -337,7 +339,7 @@ impl Cube {
                         let Decoder {
                             message, offset, ..
                         } = member.decoder;
-                        return Err(problem.at(url, message, offset));
+                        return Err(SourceError::grib(url, message, offset, problem));
                     }
                 }
             }

@@ -2,6 +2,7 @@
 
 mod absent;
 mod coordinates;
+mod terms;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use self::absent::absent;
 use self::coordinates::{coordinates, level, times};
+use self::terms::{LEVEL, MAPPING, attributes, little_endian, of_grid, zstd_codec};
 use super::cube::{Cube, Variable};
 use super::field::{Decoder, extent};
 use super::grid::{Grid, Shape};
@@ -21,14 +23,10 @@ use crate::archive::values::{child, float_fill_attribute};
 use crate::archive::{Archive, ArchiveFile};
 use crate::{ArchiveArray, ArchiveChunks, ArchiveNode, ChunkExtents, Recode, SourceError};
 
-/// The level at which fields are compressed.
-const LEVEL: i32 = 3;
 /// Most reference times by steps, for each of which there is a moment.
 const MAX_VALID: usize = 1 << 24;
 /// Why nothing can refer to a field.
 const PACKED: &str = "its values are packed as GRIB packs them, which no codec of Zarr undoes";
-/// The name of what describes a projection.
-const MAPPING: &str = "crs";
 
 /// Returns the path of a variable.
 pub(super) fn path(name: &str, url: &str) -> Result<NodePath, SourceError> {
@@ -115,29 +113,6 @@ pub(super) fn describe(
     Ok(())
 }
 
-fn attributes<const N: usize>(pairs: [(&str, Value); N]) -> Map<String, Value> {
-    let pairs = pairs.into_iter();
-    pairs
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
-}
-
-fn little_endian() -> Value {
-    json!({ "name": "bytes", "configuration": { "endian": "little" } })
-}
-
-fn zstd_codec() -> Value {
-    json!({ "name": "zstd", "configuration": { "level": LEVEL, "checksum": false } })
-}
-
-/// A name of the grid with this position: each but the first one has names of its own.
-fn of_grid(name: &str, number: usize) -> String {
-    match number {
-        0 => name.to_owned(),
-        number => format!("{name}_{}", number + 1),
-    }
-}
-
 fn array(
     variable: &Variable,
     grid: &Grid,
@@ -188,8 +163,8 @@ fn recode(decoders: BTreeMap<Vec<u32>, Decoder>, width: Width, url: &str) -> Rec
     Recode::new(move |index, bytes, _| {
         let decoder = decoders.get(index).ok_or("it is no chunk of the array")?;
         let elements = decoder.elements(bytes, width);
-        let elements =
-            elements.map_err(|problem| problem.at(&url, decoder.message, decoder.offset))?;
+        let elements = elements
+            .map_err(|problem| SourceError::grib(&url, decoder.message, decoder.offset, problem))?;
         Ok(zstd::bulk::compress(&elements, LEVEL)?.into())
     })
 }

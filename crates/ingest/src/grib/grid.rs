@@ -7,7 +7,7 @@ mod lines;
 mod metres;
 mod projection;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use self::projection::{Projected, Projection};
 use super::octets::Octets;
@@ -109,11 +109,15 @@ impl Grid {
         let octets = Octets::new(3, section);
         let source = octets.u8(6)?;
         if source != 0 {
-            return Err(unsupported("the source of the grid definition", source));
+            return Err(GribProblem::unsupported(
+                3,
+                "the source of the grid definition",
+                source,
+            ));
         }
         let points = u64::from(octets.u32(7)?);
         if points > MAX_POINTS {
-            return Err(unsupported("the number of points", points));
+            return Err(GribProblem::unsupported(3, "the number of points", points));
         }
         if points == 0 {
             return Err(GribProblem::damaged(3, "it has no points"));
@@ -128,7 +132,7 @@ impl Grid {
             _ => 0,
         };
         let left = room.checked_sub(held);
-        *room = left.ok_or_else(|| unsupported("the number of points", points))?;
+        *room = left.ok_or_else(|| GribProblem::unsupported(3, "the number of points", points))?;
         let grid = match template {
             0 => angles::regular(&octets, points)?,
             1 => angles::rotated(&octets, points)?,
@@ -165,14 +169,6 @@ fn check_points(columns: u32, rows: u32, stated: u64) -> Result<(), GribProblem>
     }
 }
 
-fn unsupported(what: &'static str, value: impl Into<u64>) -> GribProblem {
-    GribProblem::Unsupported {
-        section: 3,
-        what,
-        value: value.into(),
-    }
-}
-
 /// Coordinates that lie along all dimensions.
 fn around_points(axes: Vec<usize>, latitudes: Vec<f64>, longitudes: Vec<f64>) -> Vec<Coordinate> {
     vec![
@@ -198,7 +194,11 @@ fn plane(
     scanning: u8,
 ) -> Result<Shape, GribProblem> {
     if columns == VARIES || rows == VARIES {
-        return Err(unsupported("the number of points of a line", VARIES));
+        return Err(GribProblem::unsupported(
+            3,
+            "the number of points of a line",
+            VARIES,
+        ));
     }
     Ok(Shape::Plane {
         names,
@@ -246,12 +246,4 @@ fn projected(
         coordinates,
         mapping: Some(mapping),
     }
-}
-
-/// Attributes of a grid mapping.
-fn mapping(pairs: &[(&str, Value)]) -> Map<String, Value> {
-    let pairs = pairs
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), json!(value)));
-    pairs.collect()
 }

@@ -92,7 +92,7 @@ impl Packing {
                 let bits = match precision {
                     1 => 32,
                     2 => 64,
-                    value => return Err(unsupported("the precision", value)),
+                    value => return Err(GribProblem::unsupported(5, "the precision", value)),
                 };
                 (NO_SCALING, bits)
             }
@@ -106,7 +106,11 @@ impl Packing {
             bits,
         };
         if template != 4 && bits > 32 {
-            return Err(unsupported("the number of bits of a value", bits));
+            return Err(GribProblem::unsupported(
+                5,
+                "the number of bits of a value",
+                bits,
+            ));
         }
         if matches!(template, 2 | 3) {
             library::check_kind(&octets, template)?;
@@ -205,11 +209,3 @@ const NO_SCALING: Scaling = Scaling {
     binary: 1.0,
     decimal: 1.0,
 };
-
-fn unsupported(what: &'static str, value: impl Into<u64>) -> GribProblem {
-    GribProblem::Unsupported {
-        section: 5,
-        what,
-        value: value.into(),
-    }
-}

@@ -1,7 +1,5 @@
 //! What can be wrong with a message.
 
-use crate::SourceError;
-
 /// Why a message of a GRIB file is not imported.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -105,19 +103,18 @@ impl GribProblem {
         Self::Damaged { section, problem }
     }
 
+    /// Something of a section that its template allows and that is not read here.
+    pub(super) fn unsupported(section: u8, what: &'static str, value: impl Into<u64>) -> Self {
+        Self::Unsupported {
+            section,
+            what,
+            value: value.into(),
+        }
+    }
+
     /// Whether the message can be left out without a doubt about what follows it.
     pub(super) fn is_unsupported(&self) -> bool {
         matches!(self, Self::Template { .. } | Self::Unsupported { .. })
-    }
-
-    /// Returns the error of a message of a file: its number, counted from 1, and its first byte.
-    pub(super) fn at(self, file: &str, message: u64, offset: u64) -> SourceError {
-        SourceError::Grib {
-            name: file.to_owned(),
-            message,
-            offset,
-            problem: self,
-        }
     }
 }
 

@@ -161,7 +161,7 @@ impl Scanner<'_> {
             Arc::<str>::from(self.window.file.url()),
             self.window.file.size(),
         );
-        let refuse = |problem: GribProblem| problem.at(&url, number, begin);
+        let refuse = |problem: GribProblem| SourceError::grib(&url, number, begin, problem);
         if size - begin < INDICATOR {
             let end = begin + INDICATOR;
             return Err(refuse(GribProblem::Truncated { end, size }));

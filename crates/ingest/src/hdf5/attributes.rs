@@ -6,10 +6,11 @@ use hdf5_reader::messages::dataspace::{self, DataspaceMessage};
 use hdf5_reader::messages::{HdfMessage, MSG_ATTRIBUTE, MSG_ATTRIBUTE_INFO, MSG_DATASPACE};
 use serde_json::Value;
 
-use super::datatype::{DataType, Kind};
-use super::file::{Hdf5, Parsed, invalid};
-use super::header::Header;
+use super::datatype::{DataType, ElementKind};
+use super::file::Hdf5;
 use super::heap::GlobalHeaps;
+use super::messages::Header;
+use super::parsed::{Parsed, invalid};
 use super::values::value;
 
 /// An attribute whose value is still bytes.
@@ -157,7 +158,10 @@ impl Attribute {
 
     /// Returns the text, if it is one.
     pub(super) fn text(&self, heaps: &GlobalHeaps<'_>) -> Option<String> {
-        if !matches!(self.data_type.kind, Kind::Text(_) | Kind::LongText) {
+        if !matches!(
+            self.data_type.kind,
+            ElementKind::Text(_) | ElementKind::LongText
+        ) {
             return None;
         }
         match value(&self.data_type, self.first()?, heaps) {
@@ -168,7 +172,7 @@ impl Attribute {
 
     /// Returns the elements as integers, if they are.
     pub(super) fn integers(&self, heaps: &GlobalHeaps<'_>) -> Option<Vec<i64>> {
-        if !matches!(self.data_type.kind, Kind::Integer { .. }) {
+        if !matches!(self.data_type.kind, ElementKind::Integer { .. }) {
             return None;
         }
         let elements = self.data.chunks_exact(self.data_type.size);

@@ -147,7 +147,7 @@ impl Unfilled<'_> {
                 let undecoded = || {
                     let index = ChunkIndex::from(row.index.to_vec());
                     let text = format!("its chunk {index} cannot be decoded");
-                    NotMade::Read(super::file::invalid(text))
+                    NotMade::Read(super::parsed::invalid(text))
                 };
                 let mut plain = encoding.plain(&chunk).ok_or_else(undecoded)?;
                 if self.behind.fill(row.index, &mut plain, encoding.fill()) {

@@ -13,7 +13,8 @@ use hdf5_reader::fixed_array::collect_fixed_array_chunk_entries_storage;
 use hdf5_reader::messages::layout::{ChunkIndexing, DataLayout};
 use icefield_core::NodePath;
 
-use super::file::{Hdf5, Parsed, invalid};
+use super::file::Hdf5;
+use super::parsed::{Parsed, invalid};
 use crate::{ChunkExtents, SourceError};
 
 /// Bytes of an entry of an index while it is read.

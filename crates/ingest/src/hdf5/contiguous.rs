@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::chunks::{Place, Space, Stored, bytes_of, grid, whole};
-use super::file::{Hdf5, Parsed, invalid};
+use super::file::Hdf5;
+use super::parsed::{Parsed, invalid};
 use crate::ChunkExtents;
 use crate::archive::advance;
 

@@ -9,7 +9,7 @@ use hdf5_reader::messages::dataspace::{DataspaceType, UNLIMITED};
 use hdf5_reader::messages::{HdfMessage, MSG_DATASPACE};
 
 use super::attributes::Attribute;
-use super::datatype::Kind;
+use super::datatype::ElementKind;
 use super::file::Hdf5;
 use super::heap::GlobalHeaps;
 use super::walk::NOT_COORDINATE;
@@ -154,7 +154,7 @@ impl Dimensions {
         heaps: &GlobalHeaps<'_>,
     ) -> Vec<Option<u64>> {
         let is_list = match &list.data_type.kind {
-            Kind::List(element) => element.kind == Kind::Reference,
+            ElementKind::List(element) => element.kind == ElementKind::Reference,
             _ => false,
         };
         let mut elements = list.data.chunks_exact(list.data_type.size);

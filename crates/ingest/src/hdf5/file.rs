@@ -12,13 +12,11 @@ use hdf5_reader::{Storage, StorageBuffer};
 use icefield_core::NodePath;
 
 use super::datatype::DataType;
-use super::header::Header;
 use super::held::Held;
+use super::messages::Header;
+use super::parsed::Parsed;
 use super::ranges::{Ranges, Within};
 use crate::{SourceError, Unsupported};
-
-/// What a part of the file says, or why it cannot be understood.
-pub(super) type Parsed<T> = Result<T, Error>;
 
 /// Why a group of the old kind is not read. `hdf5-reader` takes the position of a name for as long as an address, and
 /// HDF5 writes it as long as a length.
@@ -219,9 +217,4 @@ fn unsupported(error: &Error) -> bool {
             | Error::UnsupportedChunkIndexType(_)
             | Error::UnsupportedFilter(_)
     )
-}
-
-/// Returns the error of bytes that break a rule.
-pub(super) fn invalid(rule: impl Into<String>) -> Error {
-    Error::InvalidData(rule.into())
 }

@@ -15,62 +15,15 @@ use hdf5_reader::messages::shared::{self, SharedMessage};
 use hdf5_reader::messages::{HdfMessage, MSG_CONTINUATION, MSG_DATATYPE, MSG_NIL, parse_message};
 
 use super::datatype::DataType;
-use super::file::{Hdf5, Parsed, invalid};
+use super::file::Hdf5;
+use super::messages::{Header, Message, MessagePlace};
+use super::parsed::{Parsed, invalid};
 
 /// Bytes of one header at most, with all its continuations. Real ones have some KiB.
 const MAX_BYTES: u64 = 64 << 20;
+
 /// Says that a message only tells where it is.
 const SHARED: u8 = 0x02;
-
-/// One message.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Message<'a> {
-    pub(super) body: &'a [u8],
-    kind: u16,
-    shared: bool,
-}
-
-/// All messages of one object.
-#[derive(Debug, Default)]
-pub(super) struct Header {
-    /// The bodies behind one another.
-    bytes: Vec<u8>,
-    places: Vec<Place>,
-}
-
-/// Where the body of a message ends; it begins where the one before ends.
-#[derive(Debug)]
-struct Place {
-    end: usize,
-    kind: u16,
-    shared: bool,
-}
-
-impl Header {
-    /// Tells whether there is a message of this kind.
-    pub(super) fn has(&self, kind: u16) -> bool {
-        self.places.iter().any(|place| place.kind == kind)
-    }
-
-    /// Iterates over the messages of a kind.
-    pub(super) fn all(&self, kind: u16) -> impl Iterator<Item = Message<'_>> {
-        let ends = self.places.iter().map(|place| place.end);
-        let starts = std::iter::once(0).chain(ends);
-        let places = starts.zip(&self.places);
-        let places = places.filter(move |(_, place)| place.kind == kind);
-        places.map(move |(start, place)| Message {
-            body: self.bytes.get(start..place.end).unwrap_or_default(),
-            kind,
-            shared: place.shared,
-        })
-    }
-
-    fn push(&mut self, kind: u16, shared: bool, body: &[u8]) {
-        self.bytes.extend_from_slice(body);
-        let end = self.bytes.len();
-        self.places.push(Place { end, kind, shared });
-    }
-}
 
 /// A part of a header.
 struct Part {
@@ -272,7 +225,7 @@ impl List<'_> {
                 self.parts.push(Part { address, length });
             }
             kind => {
-                self.file.held.add(body.len() + size_of::<Place>())?;
+                self.file.held.add(body.len() + size_of::<MessagePlace>())?;
                 self.header.push(kind, flags & SHARED != 0, body);
             }
         }

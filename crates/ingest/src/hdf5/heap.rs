@@ -11,7 +11,8 @@ use hdf5_reader::error::Error;
 use hdf5_reader::fractal_heap::{FractalHeap, FractalHeapDirectBlockCache};
 use hdf5_reader::io::Cursor;
 
-use super::file::{Hdf5, Parsed, invalid};
+use super::file::Hdf5;
+use super::parsed::{Parsed, invalid};
 
 /// Bytes of global heaps that are kept.
 const KEPT: usize = 32 << 20;

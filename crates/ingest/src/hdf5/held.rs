@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use hdf5_reader::error::Error;
 
-use super::file::Parsed;
+use super::parsed::Parsed;
 
 /// Bytes that every file may take.
 const ANY: u64 = 32 << 20;

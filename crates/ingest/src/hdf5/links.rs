@@ -10,8 +10,9 @@ use hdf5_reader::messages::{
 };
 use hdf5_reader::symbol_table::SymbolTableNode;
 
-use super::file::{Hdf5, MIXED_SIZES, Parsed, invalid};
-use super::header::Header;
+use super::file::{Hdf5, MIXED_SIZES};
+use super::messages::Header;
+use super::parsed::{Parsed, invalid};
 
 /// The kind of entry in a symbol table that is a soft link.
 const SOFT: u32 = 2;

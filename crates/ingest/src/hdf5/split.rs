@@ -12,19 +12,18 @@
 use icefield_core::NodePath;
 use serde_json::{Map, Value};
 
-use super::SourceError;
 use super::attributes::Attribute;
 use super::chunks::{Place, Stored};
-use super::dataset::{Described, Named, Reader};
-use super::datatype::{DataType, Kind, Member};
+use super::datatype::{DataType, ElementKind, Member};
 use super::dimensions::Role;
 use super::filters::{Anew, Pipeline};
+use super::reader::{Described, Named, Reader};
 use super::take::Take;
 use super::values::fill_value;
 use super::walk::Found;
 use crate::archive::phony::{Along, Axis};
 use crate::archive::values::child;
-use crate::{ArchiveArray, ArchiveChunks, ArchiveNode, ChunkExtents};
+use crate::{ArchiveArray, ArchiveChunks, ArchiveNode, ChunkExtents, SourceError};
 
 const REASON: &str = "its elements are members of compounds, which lie between others";
 
@@ -107,7 +106,7 @@ impl Reader<'_> {
                 self.file.refused(group, what)
             })?;
             let offset = start.saturating_add(member.offset);
-            if let Kind::Compound(inner) = &member.data_type.kind {
+            if let ElementKind::Compound(inner) = &member.data_type.kind {
                 nodes.push((path.clone(), ArchiveNode::Group(Map::new())));
                 self.below(whole, &path, offset, inner, nodes)?;
                 continue;
@@ -128,7 +127,7 @@ impl Reader<'_> {
         data_type: &DataType,
     ) -> Result<ArchiveArray, SourceError> {
         let (lengths, element) = match &data_type.kind {
-            Kind::Array(lengths, element) => (lengths.as_slice(), &**element),
+            ElementKind::Array(lengths, element) => (lengths.as_slice(), &**element),
             _ => (&[][..], data_type),
         };
         let refused = |reason: String| self.file.refused(path, reason);
@@ -144,7 +143,7 @@ impl Reader<'_> {
         let element_of_fill = DataType {
             kind: match element.kind {
                 // One that lies in a compound has no padding of its own.
-                Kind::Text(_) => Kind::Compound([].into()),
+                ElementKind::Text(_) => ElementKind::Compound([].into()),
                 _ => element.kind.clone(),
             },
             ..*element
@@ -212,7 +211,7 @@ impl Reader<'_> {
             axes,
         });
         let mut attributes = Map::new();
-        if let Kind::Enum { members, .. } = &element.kind {
+        if let ElementKind::Enum { members, .. } = &element.kind {
             attributes.insert(
                 "enum_members".to_owned(),
                 Value::Object((**members).clone()),

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
+use super::dataset;
 use super::file::Hdf5;
+use super::options::Hdf5Options;
 use super::ranges::{Ask, Ranges};
-use super::{Hdf5Options, dataset};
 use crate::SourceError;
 
 /// What reading a file took.

@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 
-use super::datatype::{DataType, Kind, Padding};
-use super::file::{Parsed, invalid};
+use super::datatype::{DataType, ElementKind, Padding};
 use super::heap::GlobalHeaps;
+use super::parsed::{Parsed, invalid};
 
 /// Removes what follows a text of fixed length. A zero within it is a part of it, as h5py and NetCDF have it, unless
 /// what is behind the zero is no text.
@@ -69,7 +69,7 @@ pub(super) fn encoded(
     for element in elements {
         let long;
         let text = match data_type.kind {
-            Kind::Text(padding) => trimmed(element, padding),
+            ElementKind::Text(padding) => trimmed(element, padding),
             _ => {
                 long = long_text(element, heaps).map_err(NoTexts::Damaged)?;
                 long.as_slice()

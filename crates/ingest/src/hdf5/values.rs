@@ -4,9 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Number, Value, json};
 
-use super::datatype::{DataType, Kind};
-use super::file::{Parsed, invalid};
+use super::datatype::{DataType, ElementKind};
 use super::heap::GlobalHeaps;
+use super::parsed::{Parsed, invalid};
 use super::text::{long_text, shown, trimmed};
 
 /// Elements of a list in an attribute.
@@ -67,7 +67,7 @@ fn float_value(float: f64) -> Value {
 /// Returns the floats that an element consists of: one, or two of a complex number.
 fn floats(data_type: &DataType, bytes: &[u8]) -> Parsed<Vec<f64>> {
     let size = match data_type.kind {
-        Kind::Complex => data_type.size / 2,
+        ElementKind::Complex => data_type.size / 2,
         _ => data_type.size,
     };
     let parts = bytes.chunks(size.max(1));
@@ -81,39 +81,42 @@ pub(super) fn value(
     heaps: &GlobalHeaps<'_>,
 ) -> Parsed<Option<Value>> {
     Ok(Some(match &data_type.kind {
-        Kind::Integer { signed } | Kind::Enum { signed, .. } => {
+        ElementKind::Integer { signed } | ElementKind::Enum { signed, .. } => {
             integer(bytes, data_type.big, *signed)
         }
-        Kind::Bool => json!(bytes.iter().any(|byte| *byte != 0)),
-        Kind::Float => float_value(float(bytes, data_type.big)?),
-        Kind::Complex => {
+        ElementKind::Bool => json!(bytes.iter().any(|byte| *byte != 0)),
+        ElementKind::Float => float_value(float(bytes, data_type.big)?),
+        ElementKind::Complex => {
             let parts = floats(data_type, bytes)?;
             parts.into_iter().map(float_value).collect()
         }
-        Kind::Text(padding) => {
+        ElementKind::Text(padding) => {
             let text = trimmed(bytes, *padding);
             heaps.hold(text.len())?;
             json!(shown(text))
         }
-        Kind::LongText => {
+        ElementKind::LongText => {
             let text = long_text(bytes, heaps)?;
             heaps.hold(text.len())?;
             json!(shown(&text))
         }
-        Kind::Narrow(narrow) => {
+        ElementKind::Narrow(narrow) => {
             let mut bytes = bytes.to_vec();
             narrow.widen(&mut bytes);
             integer(&bytes, data_type.big, narrow.signed)
         }
-        Kind::List(element) => return list(element, bytes, heaps),
-        Kind::Compound(_) | Kind::Array(..) | Kind::Reference | Kind::Other(_) => return Ok(None),
+        ElementKind::List(element) => return list(element, bytes, heaps),
+        ElementKind::Compound(_)
+        | ElementKind::Array(..)
+        | ElementKind::Reference
+        | ElementKind::Other(_) => return Ok(None),
     }))
 }
 
 /// Returns a list of variable length.
 fn list(element: &DataType, reference: &[u8], heaps: &GlobalHeaps<'_>) -> Parsed<Option<Value>> {
     // A list of lists could be longer than the file.
-    if matches!(element.kind, Kind::List(_)) {
+    if matches!(element.kind, ElementKind::List(_)) {
         return Ok(None);
     }
     let (count, bytes) = heaps.read(reference)?;
@@ -137,20 +140,20 @@ pub(super) fn fill_value(
 ) -> Parsed<Value> {
     let zeros = match &data_type.kind {
         // Bounded where the type is read.
-        Kind::Compound(_) => vec![0; data_type.size],
+        ElementKind::Compound(_) => vec![0; data_type.size],
         _ => vec![0; data_type.size.min(16)],
     };
     let bytes = match bytes {
         Some(bytes) if bytes.len() == data_type.size => bytes,
         Some(_) => return Err(invalid("the fill value is not as long as an element")),
-        None if matches!(data_type.kind, Kind::Text(_)) => &[],
+        None if matches!(data_type.kind, ElementKind::Text(_)) => &[],
         None => &zeros,
     };
     match data_type.kind {
-        Kind::Text(padding) if data_type.size == 1 => {
+        ElementKind::Text(padding) if data_type.size == 1 => {
             Ok(json!(STANDARD.encode(trimmed(bytes, padding))))
         }
-        Kind::Compound(_) => Ok(json!(STANDARD.encode(bytes))),
+        ElementKind::Compound(_) => Ok(json!(STANDARD.encode(bytes))),
         _ => Ok(value(data_type, bytes, heaps)?.unwrap_or(Value::Null)),
     }
 }
@@ -159,19 +162,21 @@ pub(super) fn fill_value(
 /// and where that is zero.
 pub(super) fn netcdf_fill(data_type: &DataType) -> Option<Value> {
     Some(match (&data_type.kind, data_type.size) {
-        (Kind::Integer { signed: true } | Kind::Enum { signed: true, .. }, size) => match size {
-            1 => json!(-127),
-            2 => json!(-32767),
-            4 => json!(-2_147_483_647),
-            _ => json!(-9_223_372_036_854_775_806_i64),
-        },
-        (Kind::Integer { .. } | Kind::Enum { .. }, size) => match size {
+        (ElementKind::Integer { signed: true } | ElementKind::Enum { signed: true, .. }, size) => {
+            match size {
+                1 => json!(-127),
+                2 => json!(-32767),
+                4 => json!(-2_147_483_647),
+                _ => json!(-9_223_372_036_854_775_806_i64),
+            }
+        }
+        (ElementKind::Integer { .. } | ElementKind::Enum { .. }, size) => match size {
             1 => json!(u8::MAX),
             2 => json!(u16::MAX),
             4 => json!(u32::MAX),
             _ => json!(u64::MAX - 1),
         },
-        (Kind::Float, 4 | 8) => json!(9.969_209_968_386_869e36),
+        (ElementKind::Float, 4 | 8) => json!(9.969_209_968_386_869e36),
         _ => return None,
     })
 }
@@ -186,16 +191,22 @@ pub(super) fn masked_value(
 ) -> Parsed<Option<Value>> {
     let encoded = |float: f64| json!(STANDARD.encode(float.to_le_bytes()));
     match (&array.kind, &data_type.kind) {
-        (Kind::Float, Kind::Float) => Ok(Some(encoded(float(bytes, data_type.big)?))),
-        (Kind::Float, Kind::Integer { .. }) => {
+        (ElementKind::Float, ElementKind::Float) => Ok(Some(encoded(float(bytes, data_type.big)?))),
+        (ElementKind::Float, ElementKind::Integer { .. }) => {
             let number = value(data_type, bytes, heaps)?.and_then(|value| value.as_f64());
             Ok(number.map(encoded))
         }
-        (Kind::Complex, Kind::Complex) => {
+        (ElementKind::Complex, ElementKind::Complex) => {
             let parts = floats(data_type, bytes)?;
             Ok(Some(parts.into_iter().map(encoded).collect()))
         }
-        (Kind::Integer { .. } | Kind::Narrow(_) | Kind::Enum { .. } | Kind::Bool, _) => {
+        (
+            ElementKind::Integer { .. }
+            | ElementKind::Narrow(_)
+            | ElementKind::Enum { .. }
+            | ElementKind::Bool,
+            _,
+        ) => {
             let value = value(data_type, bytes, heaps)?;
             Ok(value.filter(|value| value.is_number() || value.is_boolean()))
         }

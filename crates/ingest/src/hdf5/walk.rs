@@ -7,9 +7,11 @@ use hdf5_reader::messages::link::{LinkMessage, LinkTarget};
 use hdf5_reader::messages::{MSG_DATA_LAYOUT, MSG_DATATYPE};
 use icefield_core::NodePath;
 
-use super::file::{Hdf5, invalid};
-use super::header::Header;
-use super::{Hdf5Options, SourceError};
+use super::file::Hdf5;
+use super::messages::Header;
+use super::options::Hdf5Options;
+use super::parsed::invalid;
+use crate::SourceError;
 
 /// How deep groups may lie in each other.
 const MAX_DEPTH: usize = 64;

@@ -3,97 +3,20 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::ops::Range;
-use std::sync::Arc;
 
-use icefield_core::{MetadataError, NodePath, Session};
-use serde_json::{Map, Value};
+use icefield_core::{NodePath, Session};
+use serde_json::Value;
 
-use super::converted::Taken;
 use super::labels::{self, Label, Line, Tail, float, follow, ordered};
-use super::share::digest;
-use super::times::{self, Documents, MAX_DOCUMENT};
+use super::opened::Opened;
+use super::times::{self, Documents};
 use crate::cf::{Conversion, Number, NumberType, TimeError, TimeUnits, moment};
 use crate::chunk_layout::of_another_type;
-use crate::document::with_attributes;
 use crate::numbers::NumberDecoder;
-use crate::plan::document_error;
-use crate::{
-    Difference, Gap, Hierarchy, ImportError, Order, Overlap, Source, SourceError, SourceNode,
-};
+use crate::{Gap, ImportError, Order, Overlap, SourceError};
 
 /// A step between two sources is a gap if it is longer than so many times what is usual.
 const GAP: f64 = 1.5;
-
-/// A source whose nodes are known.
-#[derive(Debug)]
-pub(super) struct Opened {
-    /// Its number among the sources as they were given.
-    pub(super) given: usize,
-    /// Of its documents with converted times, before anything else of them is changed.
-    pub(super) digest: u32,
-    pub(super) source: Arc<dyn Source>,
-    pub(super) hierarchy: Hierarchy,
-    /// Arrays whose times are converted.
-    pub(super) converted: Vec<NodePath>,
-    /// Arrays whose numbers are stored otherwise, and the first thing in which they are.
-    pub(super) reencoded: BTreeMap<NodePath, Difference>,
-    /// What is kept along the dimension, and of how many elements; `None` for all.
-    pub(super) kept: Option<(Range<u64>, u64)>,
-    /// The same for conversions, which were described before that was known.
-    pub(super) taken: Arc<Taken>,
-}
-
-impl Opened {
-    /// Converts its times to the units of the target, which has these documents at the same paths.
-    pub(super) async fn convert(&mut self, targets: &Documents) -> Result<(), ImportError> {
-        let (source, hierarchy) = (
-            Arc::clone(&self.source),
-            std::mem::take(&mut self.hierarchy),
-        );
-        let (source, hierarchy, converted) =
-            times::converted(source, hierarchy, targets, &self.taken).await?;
-        (self.source, self.hierarchy) = (source, hierarchy);
-        for path in converted {
-            if !self.converted.contains(&path) {
-                self.converted.push(path);
-            }
-        }
-        self.digest = digest(&self.hierarchy);
-        Ok(())
-    }
-
-    /// Returns the coordinate along a dimension that lies nearest to the root.
-    pub(super) fn coordinate(&self, dimension: &str) -> Option<Label> {
-        let labels = labels::labels(&self.hierarchy, dimension).into_iter();
-        labels
-            .filter(|it| it.is_coordinate)
-            .min_by_key(|it| it.path.as_str().matches('/').count())
-    }
-
-    /// Gives a node other attributes.
-    pub(super) fn set_attributes(
-        &mut self,
-        path: &NodePath,
-        attributes: &Map<String, Value>,
-    ) -> Result<(), ImportError> {
-        let Some(node) = self.hierarchy.nodes.get_mut(path) else {
-            return Ok(());
-        };
-        let document = with_attributes(node.document(), attributes);
-        let document = document.map_err(document_error(path))?;
-        let refused = |error: MetadataError| {
-            SourceError::variable(&self.source.to_string(), path, error.to_string())
-        };
-        *node = SourceNode::parse(document, MAX_DOCUMENT).map_err(refused)?;
-        Ok(())
-    }
-
-    /// Reads the numbers of a coordinate.
-    pub(super) async fn values(&self, path: &NodePath) -> Result<Option<Vec<Number>>, ImportError> {
-        labels::of_source(&*self.source, &self.hierarchy, path).await
-    }
-}
 
 /// Puts sources in order.
 pub(super) async fn order(

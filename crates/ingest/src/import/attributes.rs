@@ -13,8 +13,9 @@ use bytes::Bytes;
 use icefield_core::{NodePath, Session};
 use serde_json::{Map, Value};
 
-use super::arrange::Opened;
-use super::{Attributes, DifferingAttribute, Import};
+use super::builder::Import;
+use super::choices::{Attributes, DifferingAttribute};
+use super::opened::Opened;
 use crate::document::{OF_THE_WINDOW, group_difference, with_attributes};
 use crate::packing;
 use crate::plan::{self, document_error};

@@ -124,3 +124,16 @@ pub struct Gap {
     /// The units.
     pub units: Option<String>,
 }
+
+/// How the sources of an import belong together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Combine {
+    /// As the dimensions of [`Import::concat`](crate::Import::concat), [`Import::append`](crate::Import::append) and
+    /// [`Import::stack`](crate::Import::stack) say.
+    #[default]
+    Nested,
+    /// As the values of their coordinates say, along all dimensions in which they differ: the sources are the cells of a
+    /// grid, and none may be missing.
+    ByCoordinates,
+}

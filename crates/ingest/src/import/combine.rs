@@ -7,46 +7,28 @@
 //! ```
 //! What is left is put behind one another along the outer dimension, as any sources are.
 
+mod equal;
 mod error;
 mod hypercube;
+mod inner;
 mod joined;
 mod stacked;
 mod value;
-
-use std::cmp::Ordering;
 
 use icefield_core::{NodePath, Session};
 use serde_json::Value;
 
 pub use self::error::CombineError;
 use self::stacked::Given;
+pub(crate) use self::value::Stack;
 pub use self::value::ValueFrom;
 use self::value::{Column, Label};
-use super::Import;
-use super::arrange::Opened;
-use super::{arrange, labels, times};
+use super::builder::Import;
+use super::choices::Combine;
+use super::opened::Opened;
+use super::{labels, times};
 use crate::plan;
 use crate::{ImportError, Order};
-
-/// How the sources of an import belong together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Combine {
-    /// As the dimensions of [`Import::concat`](super::Import::concat), [`Import::append`](super::Import::append) and
-    /// [`Import::stack`](super::Import::stack) say.
-    #[default]
-    Nested,
-    /// As the values of their coordinates say, along all dimensions in which they differ: the sources are the cells of a
-    /// grid, and none may be missing.
-    ByCoordinates,
-}
-
-/// A new dimension, of which each source is one element.
-#[derive(Clone, Debug)]
-pub(super) struct Stack {
-    pub(super) dimension: String,
-    pub(super) from: ValueFrom,
-}
 
 /// A source, and its value along the new dimension.
 struct Valued {
@@ -243,42 +225,6 @@ async fn check_alike(
             }
             .into());
         }
-    }
-    Ok(())
-}
-
-/// Compares what coordinates begin with; what has no order is equal.
-fn by_first(one: Option<i128>, other: Option<i128>) -> Ordering {
-    match (one, other) {
-        (Some(one), Some(other)) => one.cmp(&other),
-        _ => Ordering::Equal,
-    }
-}
-
-/// Puts the sources along an inner dimension in order, with their times in the units of the first, and says what of each is
-/// kept.
-async fn arranged(
-    import: &Import,
-    session: &Session,
-    dimension: &str,
-    parts: &mut Vec<Opened>,
-    order: Order,
-) -> Result<(), ImportError> {
-    arrange::order(parts, dimension, order).await?;
-    let targets = match &import.time_units {
-        Some(units) if import.concat.as_deref() == Some(dimension) => {
-            arrange::with_units(parts, dimension, units).await?
-        }
-        _ => parts
-            .first()
-            .map(|first| times::documents(&first.hierarchy))
-            .unwrap_or_default(),
-    };
-    for one in parts.iter_mut() {
-        one.convert(&targets).await?;
-    }
-    if !import.unordered {
-        let _places = arrange::places(parts, dimension, import.overlap, session, |_| None).await?;
     }
     Ok(())
 }

@@ -11,15 +11,14 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::TryStreamExt;
-use futures::stream::{self, BoxStream, StreamExt};
+use futures::stream::{self, StreamExt};
 use icefield_core::{ArrayMetadata, ChunkIndex, NodePath};
 use serde_json::Value;
 
-use super::Digest;
-use super::times::MAX_DOCUMENT;
+use super::derived::{ArrayAt, ChunkStream, Derived, DerivedArray, digest_of};
 use crate::codec::{Codec, Elements, fixed};
 use crate::plan::document_error;
-use crate::regions::{Region, each, place};
+use crate::regions::{Region, chunk_index, place, places};
 use crate::source::References;
 use crate::{ChunkEntry, Hierarchy, ImportError, Source, SourceError, SourceNode};
 
@@ -52,7 +51,7 @@ pub(super) struct Conversion {
 
 /// An array whose elements are converted.
 #[derive(Debug)]
-struct Array {
+struct ConvertedArray {
     convert: Arc<dyn Convert>,
     /// As the source has it.
     array: ArrayMetadata,
@@ -90,10 +89,8 @@ pub(super) async fn converted(
             continue;
         };
         let own: Value = serde_json::from_slice(node.document()).map_err(document_error(&path))?;
-        let bytes = serde_json::to_vec(&conversion.document).map_err(document_error(&path))?;
-        let parsed = SourceNode::parse(bytes.into(), MAX_DOCUMENT);
-        let parsed = parsed.map_err(|error| refused(error.to_string()))?;
-        let mut one = Array {
+        let parsed = SourceNode::of_value(&conversion.document).map_err(refused)?;
+        let mut one = ConvertedArray {
             decode: Codec::of(&own).map_err(refused)?,
             encode: Codec::of(&conversion.document).map_err(refused)?,
             convert: conversion.convert,
@@ -107,15 +104,11 @@ pub(super) async fn converted(
         hierarchy.nodes.insert(path.clone(), parsed);
         arrays.insert(path, one);
     }
-    let source = Arc::new(Converted {
-        inner: source,
-        hierarchy: hierarchy.clone(),
-        arrays,
-    });
+    let source = Derived::of(source, hierarchy.clone(), arrays);
     Ok((source, hierarchy))
 }
 
-impl Array {
+impl ConvertedArray {
     async fn list(&mut self, source: &dyn Source, path: &NodePath) -> Result<(), ImportError> {
         let mut chunks = source.chunks(path, &self.array);
         while let Some(entry) = chunks.try_next().await? {
@@ -155,11 +148,8 @@ impl Array {
         };
         let mut into = filled.to_vec();
         let shape = &self.array.chunk_shape;
-        let start = index
-            .iter()
-            .zip(shape)
-            .map(|(at, chunk)| u64::from(*at) * chunk);
-        let whole = Region::new(start.collect(), shape.clone());
+        let at: Vec<u64> = index.iter().map(|at| u64::from(*at)).collect();
+        let whole = Region::of_chunk(&at, shape);
         let Some(inside) = whole.common(&self.taken()) else {
             return self.encode.encode(Elements::Fixed(into));
         };
@@ -184,113 +174,72 @@ impl Array {
     }
 }
 
-/// A source with some arrays whose elements are converted.
-#[derive(Debug)]
-struct Converted {
-    inner: Arc<dyn Source>,
-    hierarchy: Hierarchy,
-    arrays: BTreeMap<NodePath, Array>,
-}
-
 #[async_trait]
-impl Source for Converted {
-    async fn hierarchy(&self) -> Result<Hierarchy, SourceError> {
-        Ok(self.hierarchy.clone())
-    }
-
-    fn chunks(
-        &self,
-        path: &NodePath,
-        array: &ArrayMetadata,
-    ) -> BoxStream<'static, Result<ChunkEntry, SourceError>> {
-        let Some(one) = self.arrays.get(path) else {
-            return self.inner.chunks(path, array);
+impl DerivedArray for ConvertedArray {
+    fn chunks(&self, at: ArrayAt<'_>) -> ChunkStream {
+        let entry = |index: ChunkIndex| {
+            let length = self.listed.get(&index).copied().unwrap_or(0);
+            Ok(ChunkEntry::Chunk { index, length })
         };
-        let mut entries = Vec::new();
-        let mut note = |index: ChunkIndex| {
-            let length = one.listed.get(&index).copied().unwrap_or(0);
-            entries.push(Ok(ChunkEntry::Chunk { index, length }));
-        };
-        if one.is_full {
-            let counts: Vec<u64> = array.chunk_counts.iter().map(|it| u64::from(*it)).collect();
-            let visited = each(&counts, |place| {
-                let index: Vec<u32> = place.iter().map(|at| *at as u32).collect();
-                note(index.into());
-                Ok::<_, std::convert::Infallible>(true)
-            });
-            match visited {
-                Ok(()) => {}
-                Err(never) => match never {},
+        let entries: Vec<_> = match self.is_full {
+            true => {
+                let counts: Vec<u64> = at
+                    .array
+                    .chunk_counts
+                    .iter()
+                    .map(|it| u64::from(*it))
+                    .collect();
+                let all = places(&counts).map(|place| entry(chunk_index(&place).into()));
+                all.collect()
             }
-        } else {
-            one.listed.keys().cloned().for_each(note);
-        }
+            false => self.listed.keys().cloned().map(entry).collect(),
+        };
         stream::iter(entries).boxed()
     }
 
     async fn read_chunk(
         &self,
-        path: &NodePath,
-        array: &ArrayMetadata,
+        at: ArrayAt<'_>,
         index: &[u32],
-        length: u64,
+        _: u64,
     ) -> Result<Bytes, SourceError> {
-        let Some(one) = self.arrays.get(path) else {
-            return self.inner.read_chunk(path, array, index, length).await;
-        };
-        let elements = match one.listed.get(index) {
-            None => one.decode.filled_chunk(),
+        let elements = match self.listed.get(index) {
+            None => self.decode.filled_chunk(),
             Some(length) => {
-                let bytes = self.inner.read_chunk(path, &one.array, index, *length);
-                let elements = one.decode.decode(&bytes.await?);
-                elements.map_err(|problem| {
-                    SourceError::damaged(&self.chunk_name(path, array, index), problem)
-                })?
+                let source = at.first();
+                let bytes = source.read_chunk(at.path, &self.array, index, *length);
+                let elements = self.decode.decode(&bytes.await?);
+                elements
+                    .map_err(|problem| SourceError::damaged(&self.chunk_name(at, index), problem))?
             }
         };
-        let chunk = one.chunk(index, &elements);
-        chunk
-            .map(Bytes::from)
-            .map_err(|reason| SourceError::variable(&self.inner.to_string(), path, reason))
+        let chunk = self.chunk(index, &elements).map(Bytes::from);
+        chunk.map_err(|reason| SourceError::variable(at.name, at.path, reason))
     }
 
-    fn references(&self, path: &NodePath) -> Result<References<'_>, String> {
-        match self.arrays.contains_key(path) {
-            true => Err("its elements are converted".to_owned()),
-            false => self.inner.references(path),
-        }
+    fn references<'a>(
+        &'a self,
+        _: &'a [Arc<dyn Source>],
+        _: &NodePath,
+    ) -> Result<References<'a>, String> {
+        Err("its elements are converted".to_owned())
     }
 
-    fn urls(&self) -> Vec<String> {
-        self.inner.urls()
+    fn is_at_hand(&self, parts: &[Arc<dyn Source>], path: &NodePath) -> bool {
+        self.is_at_hand || parts[0].is_at_hand(path)
     }
 
-    fn state(&self) -> Option<String> {
+    fn state(parts: &[Arc<dyn Source>], arrays: &BTreeMap<NodePath, Self>) -> Option<String> {
         // A chunk that is taken over from an earlier attempt would be missing in what is told of rounding.
-        if self.arrays.values().any(|it| it.convert.may_round()) {
+        if arrays.values().any(|it| it.convert.may_round()) {
             return None;
         }
         // Documents do not say all of a conversion: bounds have the units of their coordinate.
-        let digest = Digest::new().text(&self.inner.state()?);
-        let arrays = self.arrays.iter();
-        let digest = arrays.fold(digest, |digest, (path, array)| {
+        let digest = digest_of(parts)?;
+        let digest = arrays.iter().fold(digest, |digest, (path, array)| {
             let conversion = format!("{:?}", array.convert);
             digest.text(path.as_str()).text(&conversion)
         });
         Some(digest.hex())
-    }
-
-    fn is_at_hand(&self, path: &NodePath) -> bool {
-        self.arrays.get(path).is_some_and(|it| it.is_at_hand) || self.inner.is_at_hand(path)
-    }
-
-    fn chunk_name(&self, path: &NodePath, array: &ArrayMetadata, index: &[u32]) -> String {
-        self.inner.chunk_name(path, array, index)
-    }
-}
-
-impl fmt::Display for Converted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.fmt(f)
     }
 }

@@ -11,10 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use icefield_core::NodePath;
 use serde_json::{Map, Value, json};
 
-use super::arrange::Opened;
+use super::builder::Import;
+use super::choices::{Encoding, Rounded};
 use super::converted::{self, Conversion, Convert};
+use super::opened::Opened;
 use super::times::{self, Documents};
-use super::{Encoding, Import, Rounded};
 use crate::archive::values::{float_fill_attribute, number};
 use crate::cf;
 use crate::chunk_layout::of_another_type;

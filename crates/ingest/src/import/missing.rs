@@ -11,24 +11,23 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::stream::{self, BoxStream, StreamExt};
+use futures::stream::{self, StreamExt};
 use icefield_core::{ArrayMetadata, NodeKind, NodePath, Session};
 use serde_json::Value;
 
-use super::arrange::Opened;
-use super::times::{Documents, MAX_DOCUMENT};
-use super::{Import, Lacking, Missing};
+use super::builder::Import;
+use super::choices::{Lacking, Missing};
+use super::derived::{ArrayAt, ChunkStream, Derived, DerivedArray};
+use super::opened::Opened;
+use super::times::Documents;
 use crate::packing::filled;
 use crate::plan::{self, Along, REPOSITORY, document_error, length_of};
 use crate::source::References;
-use crate::{
-    ChunkEntry, ChunkExtents, Hierarchy, ImportError, PlanError, Source, SourceError, SourceNode,
-};
+use crate::{ChunkExtents, Hierarchy, ImportError, PlanError, Source, SourceError, SourceNode};
 
 /// An array that some source may lack.
 #[derive(Clone, Debug)]
@@ -73,7 +72,7 @@ impl Import {
             completed.lacking.extend(new);
         }
         for (number, one) in opened.iter_mut().enumerate() {
-            let mut added = BTreeSet::new();
+            let mut added = BTreeMap::new();
             for (path, template) in &templates {
                 if one.hierarchy.nodes.contains_key(path) {
                     continue;
@@ -110,23 +109,16 @@ impl Import {
                     })
                 })?;
                 stands_in["shape"][axis] = length.into();
-                let bytes = serde_json::to_vec(&stands_in).map_err(document_error(path))?;
-                let node = SourceNode::parse(bytes.into(), MAX_DOCUMENT);
-                let node = node.map_err(|error| refused(error.to_string()))?;
+                let node = SourceNode::of_value(&stands_in).map_err(refused)?;
                 one.hierarchy.nodes.insert(path.clone(), node);
-                added.insert(path.clone());
+                added.insert(path.clone(), NoChunks(ChunkExtents::default()));
                 lacks(true);
                 if number == 0 && self.append.is_none() {
                     completed.documents.insert(path.clone(), document);
                 }
             }
             if !added.is_empty() {
-                one.source = Arc::new(WithMore {
-                    inner: Arc::clone(&one.source),
-                    hierarchy: one.hierarchy.clone(),
-                    added,
-                    none: ChunkExtents::default(),
-                });
+                one.source = Derived::of(Arc::clone(&one.source), one.hierarchy.clone(), added);
             }
         }
         Ok(completed)
@@ -194,73 +186,44 @@ fn length_along(hierarchy: &Hierarchy, dimension: &str, near: &NodePath) -> Opti
     lengths.min_by_key(|(is_far, _)| *is_far).map(|(_, it)| it)
 }
 
-/// A source with arrays of which it has no chunk.
+/// An array that a source lacks: it has no chunk.
 #[derive(Debug)]
-struct WithMore {
-    inner: Arc<dyn Source>,
-    hierarchy: Hierarchy,
-    added: BTreeSet<NodePath>,
-    none: ChunkExtents,
-}
+struct NoChunks(ChunkExtents);
 
 #[async_trait]
-impl Source for WithMore {
-    async fn hierarchy(&self) -> Result<Hierarchy, SourceError> {
-        Ok(self.hierarchy.clone())
-    }
-
-    fn chunks(
-        &self,
-        path: &NodePath,
-        array: &ArrayMetadata,
-    ) -> BoxStream<'static, Result<ChunkEntry, SourceError>> {
-        match self.added.contains(path) {
-            true => stream::empty().boxed(),
-            false => self.inner.chunks(path, array),
-        }
+impl DerivedArray for NoChunks {
+    fn chunks(&self, _: ArrayAt<'_>) -> ChunkStream {
+        stream::empty().boxed()
     }
 
     async fn read_chunk(
         &self,
-        path: &NodePath,
-        array: &ArrayMetadata,
+        at: ArrayAt<'_>,
         index: &[u32],
         length: u64,
     ) -> Result<Bytes, SourceError> {
-        self.inner.read_chunk(path, array, index, length).await
+        let source = at.first();
+        source.read_chunk(at.path, at.array, index, length).await
     }
 
-    fn references(&self, path: &NodePath) -> Result<References<'_>, String> {
-        match self.added.contains(path) {
-            true => Ok(References {
-                sources: Vec::new(),
-                source: Vec::new(),
-                extents: Cow::Borrowed(&self.none),
-                made: Cow::Borrowed(&[]),
-            }),
-            false => self.inner.references(path),
-        }
+    fn references<'a>(
+        &'a self,
+        _: &'a [Arc<dyn Source>],
+        _: &NodePath,
+    ) -> Result<References<'a>, String> {
+        Ok(References {
+            sources: Vec::new(),
+            source: Vec::new(),
+            extents: Cow::Borrowed(&self.0),
+            made: Cow::Borrowed(&[]),
+        })
     }
 
-    fn urls(&self) -> Vec<String> {
-        self.inner.urls()
+    fn is_at_hand(&self, _: &[Arc<dyn Source>], _: &NodePath) -> bool {
+        true
     }
 
-    fn state(&self) -> Option<String> {
-        self.inner.state()
-    }
-
-    fn is_at_hand(&self, path: &NodePath) -> bool {
-        self.added.contains(path) || self.inner.is_at_hand(path)
-    }
-
-    fn chunk_name(&self, path: &NodePath, array: &ArrayMetadata, index: &[u32]) -> String {
-        self.inner.chunk_name(path, array, index)
-    }
-}
-
-impl fmt::Display for WithMore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.fmt(f)
+    fn state(parts: &[Arc<dyn Source>], _: &BTreeMap<NodePath, Self>) -> Option<String> {
+        parts[0].state()
     }
 }

@@ -3,9 +3,10 @@
 use futures::TryStreamExt;
 use icefield_core::{ArrayMetadata, BranchName, NodeMetadata, NodePath, Repository};
 
+use super::builder::Import;
+use super::choices::{DifferingAttribute, Lacking};
 use super::layout::Grown;
-use super::prepare::Prepared;
-use super::{DifferingAttribute, Import, Lacking};
+use super::prepared::Prepared;
 use crate::assemble::Assembly;
 use crate::chunk_layout::Described;
 use crate::plan::{Action, Transfer};
@@ -253,7 +254,7 @@ async fn amount(source: &dyn Source, transfer: &Transfer) -> Result<(u64, u64), 
 }
 
 /// The elements of a source along the dimension: those of the first array that has it.
-fn elements(one: &super::arrange::Opened, dimension: &str) -> Option<u64> {
+fn elements(one: &super::opened::Opened, dimension: &str) -> Option<u64> {
     one.hierarchy.nodes.values().find_map(|node| {
         let array = node.array()?;
         let mut names = array.dimension_names.as_deref()?.iter();

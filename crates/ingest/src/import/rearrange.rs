@@ -3,8 +3,8 @@
 use icefield_core::{ArrayMetadata, NodePath};
 use serde_json::Value;
 
-use super::Import;
-use super::arrange::Opened;
+use super::builder::Import;
+use super::opened::Opened;
 use super::times::Documents;
 use crate::chunk_layout::{applied, check_names};
 use crate::document::{Likeness, likeness, with_members};

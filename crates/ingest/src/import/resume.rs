@@ -1,7 +1,7 @@
 //! Imports that go on where they broke off.
 //!
 //! ```text
-//! icefield/imports/NAME/begin.json       who works on it, the lease of its session, where the branch stood
+//! icefield/imports/NAME/begin.json       the attempt at it, the lease of its session, where the branch stood
 //! icefield/imports/NAME/RUN-000001       chunks that are stored: what each was made of, and its id
 //! ```
 //! NAME says which import it is, RUN which attempt. What a chunk was made of is a digest of its source's state, of the documents
@@ -12,6 +12,7 @@
 //! has a lease, which spares its chunks for one floor of collections after the import broke off. The commit removes all of it.
 
 mod digest;
+mod folder;
 mod record;
 
 use std::collections::HashMap;
@@ -20,16 +21,15 @@ use std::time::Duration;
 
 use futures::TryStreamExt;
 use icefield_core::{
-    BranchName, ChunkId, ChunkLocation, LeasePass, NodePath, Repository, Revision, Session,
-    SnapshotId,
+    BranchName, ChunkId, ChunkLocation, NodePath, Repository, Revision, Session, SnapshotId,
 };
 use icefield_storage::{
-    Clock, DeleteOutcome, Deletion, Entropy, Key, ListOptions, ObjectMeta, Prefix, PutMode,
-    PutOptions, PutOutcome, Storage, StorageError, StorageExt, SystemClock, SystemEntropy,
+    Clock, Entropy, Key, PutMode, PutOptions, PutOutcome, Storage, StorageError, StorageExt,
+    SystemClock, SystemEntropy,
 };
-use serde::{Deserialize, Serialize};
 
 pub(crate) use self::digest::{Digest, WorkKey};
+use self::folder::{Begin, VERSION, begin_key, below, put_begin, read_begin, remove, store};
 use self::record::Stored;
 use crate::{ImportError, Source};
 
@@ -39,9 +39,6 @@ const EVERY_BYTES: u64 = 64 << 20;
 const EVERY: Duration = Duration::from_secs(20);
 /// Largest of our own objects that is read, in bytes.
 const MAX_BEGIN: u64 = 64 << 10;
-const MAX_RECORDS: u64 = 1 << 30;
-/// The version of the layout that this program writes, and reads.
-const VERSION: u32 = 1;
 /// Where all imports lie.
 const IMPORTS: &str = "icefield/imports";
 /// The item of a commit's metadata that names the attempt.
@@ -61,22 +58,6 @@ impl Resumption {
             every_bytes: EVERY_BYTES,
         }
     }
-}
-
-/// The object `begin.json`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Begin {
-    version: u32,
-    /// For people.
-    about: String,
-    run: String,
-    lease: String,
-    branch: String,
-    /// Where the branch stood.
-    base: String,
-    /// A digest of the sources' names: the same words may stand for other files by the next time.
-    #[serde(default)]
-    sources: String,
 }
 
 /// What was done of an import.
@@ -406,73 +387,4 @@ async fn landed(
         }
     }
     Ok(None)
-}
-
-fn begin_key(folder: &str) -> Result<Key, ImportError> {
-    let key = Key::parse(&format!("{folder}/begin.json"));
-    key.map_err(StorageError::from).map_err(store)
-}
-
-fn read_begin(folder: &str, bytes: &[u8]) -> Result<(Begin, LeasePass), ImportError> {
-    let unknown = || ImportError::NotResumed {
-        place: folder.to_owned(),
-    };
-    let begin: Begin = serde_json::from_slice(bytes).map_err(|_| unknown())?;
-    let pass = LeasePass::parse(&begin.lease).filter(|_| begin.version <= VERSION);
-    Ok((begin, pass.ok_or_else(unknown)?))
-}
-
-async fn put_begin(
-    storage: &dyn Storage,
-    folder: &str,
-    begin: &Begin,
-    mode: PutMode,
-) -> Result<(), ImportError> {
-    let bytes = serde_json::to_vec(begin).unwrap_or_default();
-    let options = PutOptions::mode(mode).with_content_type("application/json");
-    let key = begin_key(folder)?;
-    let put = storage.put(&key, bytes.into(), options);
-    match put.await.map_err(store)? {
-        PutOutcome::Written(_) => Ok(()),
-        PutOutcome::Refused => Err(ImportError::TakenOver {
-            about: begin.about.clone(),
-        }),
-        PutOutcome::Unknown(error) => Err(store(error)),
-    }
-}
-
-async fn below(storage: &dyn Storage, folder: &str) -> Result<Vec<ObjectMeta>, ImportError> {
-    let prefix = Prefix::parse(folder).map_err(StorageError::from);
-    let options = ListOptions::prefix(prefix.map_err(store)?);
-    storage
-        .list_objects(options)
-        .try_collect()
-        .await
-        .map_err(store)
-}
-
-/// Removes a folder. What says that there is one goes last.
-async fn remove(storage: &dyn Storage, folder: &str) -> Result<(), ImportError> {
-    let begin = begin_key(folder)?;
-    let mut keys: Vec<Key> = below(storage, folder)
-        .await?
-        .into_iter()
-        .map(|it| it.key)
-        .collect();
-    keys.sort_by_key(|key| *key == begin);
-    for key in keys {
-        match storage
-            .delete_one(Deletion::from(key))
-            .await
-            .map_err(store)?
-        {
-            DeleteOutcome::Deleted | DeleteOutcome::Refused => {}
-            DeleteOutcome::Unknown(error) => return Err(store(error)),
-        }
-    }
-    Ok(())
-}
-
-fn store(error: StorageError) -> ImportError {
-    icefield_core::SessionError::from(error).into()
 }

@@ -4,22 +4,17 @@
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::stream::BoxStream;
 use icefield_core::{ArrayMetadata, NodePath};
 use serde_json::Value;
 
-use super::Digest;
+use super::derived::{ArrayAt, ChunkStream, Derived, DerivedArray, digest_of};
 use crate::plan::coordinate;
 use crate::source::References;
-use crate::{ChunkEntry, Hierarchy, PlanError, Source, SourceError, SourceNode, Unsupported};
-
-/// Largest document that is made, in bytes.
-const MAX_DOCUMENT: usize = 64 << 20;
+use crate::{Hierarchy, PlanError, Source, SourceError, SourceNode, Unsupported};
 
 /// Attributes whose words are names of other variables (CF conventions 1.11, appendix A).
 const NAMING: [&str; 10] = [
@@ -119,12 +114,10 @@ impl Selection {
             return Ok((source, hierarchy));
         }
         let (hierarchy, originals) = self.renamed_in(&hierarchy)?;
-        let source = Renamed {
-            inner: source,
-            hierarchy: hierarchy.clone(),
-            originals,
-        };
-        Ok((Arc::new(source), hierarchy))
+        let originals = originals.into_iter();
+        let originals = originals.map(|(path, original)| (path, OriginalPath(original)));
+        let source = Derived::of(source, hierarchy.clone(), originals.collect());
+        Ok((source, hierarchy))
     }
 
     /// Returns the nodes under their new paths, and for each new path the one in the source.
@@ -272,8 +265,7 @@ impl Selection {
         if document == before {
             return Ok(node.clone());
         }
-        let bytes = serde_json::to_vec(&document).map_err(|error| refused(error.to_string()))?;
-        SourceNode::parse(bytes.into(), MAX_DOCUMENT).map_err(|error| refused(error.to_string()))
+        SourceNode::of_value(&document).map_err(refused)
     }
 }
 
@@ -356,74 +348,48 @@ fn with_companions(hierarchy: &Hierarchy, wished: &BTreeSet<NodePath>) -> BTreeS
     kept
 }
 
-/// A source with other names.
+/// The path in the source of a node that has another name.
 #[derive(Debug)]
-struct Renamed {
-    inner: Arc<dyn Source>,
-    hierarchy: Hierarchy,
-    /// By the new paths.
-    originals: BTreeMap<NodePath, NodePath>,
-}
-
-impl Renamed {
-    fn original<'a>(&'a self, path: &'a NodePath) -> &'a NodePath {
-        self.originals.get(path).unwrap_or(path)
-    }
-}
+struct OriginalPath(NodePath);
 
 #[async_trait]
-impl Source for Renamed {
-    async fn hierarchy(&self) -> Result<Hierarchy, SourceError> {
-        Ok(self.hierarchy.clone())
-    }
-
-    fn chunks(
-        &self,
-        path: &NodePath,
-        array: &ArrayMetadata,
-    ) -> BoxStream<'static, Result<ChunkEntry, SourceError>> {
-        self.inner.chunks(self.original(path), array)
+impl DerivedArray for OriginalPath {
+    fn chunks(&self, at: ArrayAt<'_>) -> ChunkStream {
+        at.first().chunks(&self.0, at.array)
     }
 
     async fn read_chunk(
         &self,
-        path: &NodePath,
-        array: &ArrayMetadata,
+        at: ArrayAt<'_>,
         index: &[u32],
         length: u64,
     ) -> Result<Bytes, SourceError> {
-        let path = self.original(path);
-        self.inner.read_chunk(path, array, index, length).await
+        let source = at.first();
+        source.read_chunk(&self.0, at.array, index, length).await
     }
 
-    fn references(&self, path: &NodePath) -> Result<References<'_>, String> {
-        self.inner.references(self.original(path))
+    fn references<'a>(
+        &'a self,
+        parts: &'a [Arc<dyn Source>],
+        _: &NodePath,
+    ) -> Result<References<'a>, String> {
+        parts[0].references(&self.0)
     }
 
-    fn urls(&self) -> Vec<String> {
-        self.inner.urls()
+    fn is_at_hand(&self, parts: &[Arc<dyn Source>], _: &NodePath) -> bool {
+        parts[0].is_at_hand(&self.0)
     }
 
-    fn is_at_hand(&self, path: &NodePath) -> bool {
-        self.inner.is_at_hand(self.original(path))
+    fn chunk_name(&self, at: ArrayAt<'_>, index: &[u32]) -> String {
+        at.first().chunk_name(&self.0, at.array, index)
     }
 
-    fn state(&self) -> Option<String> {
-        let digest = Digest::new().text(&self.inner.state()?);
-        let pairs = self.originals.iter();
-        let digest = pairs.fold(digest, |digest, (path, original)| {
-            digest.text(path.as_str()).text(original.as_str())
-        });
+    fn state(parts: &[Arc<dyn Source>], arrays: &BTreeMap<NodePath, Self>) -> Option<String> {
+        let digest = arrays
+            .iter()
+            .fold(digest_of(parts)?, |digest, (path, Self(original))| {
+                digest.text(path.as_str()).text(original.as_str())
+            });
         Some(digest.hex())
-    }
-
-    fn chunk_name(&self, path: &NodePath, array: &ArrayMetadata, index: &[u32]) -> String {
-        self.inner.chunk_name(self.original(path), array, index)
-    }
-}
-
-impl fmt::Display for Renamed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.fmt(f)
     }
 }

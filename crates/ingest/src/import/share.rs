@@ -11,12 +11,14 @@ use icefield_core::{ArrayMetadata, NodeMetadata, NodePath, Session, SessionError
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::arrange::Opened;
+use super::builder::Import;
 use super::layout::{Grown, Layout, Part};
-use super::prepare::Prepared;
-use super::{Import, ImportReport, times};
+use super::opened::Opened;
+use super::prepared::Prepared;
+use super::report::ImportReport;
+use super::times;
 use crate::plan::{Action, Growth, Shift, Transfer};
-use crate::{Difference, Hierarchy, ImportError, SourceError};
+use crate::{Difference, ImportError, SourceError};
 
 /// The form that this version writes and reads.
 const VERSION: u32 = 1;
@@ -116,14 +118,6 @@ impl SharePart {
             is_borrowed,
         }
     }
-}
-
-/// Returns a number that is another one if the documents of a source are others.
-pub(super) fn digest(hierarchy: &Hierarchy) -> u32 {
-    hierarchy.nodes.iter().fold(0, |sum, (path, node)| {
-        let sum = crc32c::crc32c_append(sum, path.as_str().as_bytes());
-        crc32c::crc32c_append(sum, node.document())
-    })
 }
 
 impl Share {

@@ -15,10 +15,13 @@ use std::ops::Range;
 
 use icefield_core::{NodePath, Session};
 
+use super::builder::Import;
+use super::choices::Combine;
 use super::layout::{Grown, Layout};
-use super::prepare::Prepared;
+use super::prepared::Prepared;
+use super::report::ImportReport;
 use super::share::{Share, ShareArray, ShareDocument, SharePart, ShareSource, ShareTransfer};
-use super::{Combine, Import, ImportReport, times};
+use super::times;
 use crate::ImportError;
 use crate::plan::Action;
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use icefield_core::{NodePath, Session};
 
-use super::Import;
+use super::builder::Import;
 use super::labels::{self, LabelKey};
-use super::prepare::Prepared;
+use super::prepared::Prepared;
 use crate::assemble::{OfSession, OfSource};
 use crate::{CombineError, ImportError, plan};
 

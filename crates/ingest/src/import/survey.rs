@@ -17,7 +17,8 @@ use icefield_core::{ArrayMetadata, NodePath};
 use serde::{Deserialize, Serialize};
 
 use self::source::{Entries, Surveyed};
-use super::{Import, labels, times};
+use super::builder::Import;
+use super::{labels, times};
 use crate::archive::values::{base64_bytes, base64_text};
 use crate::{ChunkEntry, Hierarchy, Ignored, ImportError, Source, SourceNode, Unsupported};
 
@@ -25,8 +26,6 @@ use crate::{ChunkEntry, Hierarchy, Ignored, ImportError, Source, SourceNode, Uns
 const VERSION: u32 = 1;
 /// What errors call it.
 const SURVEY: &str = "survey";
-/// Largest document of a node, in bytes.
-const MAX_DOCUMENT: usize = 64 << 20;
 /// Elements without a dimension are in it up to this length, in bytes.
 const MAX_SCALAR: u64 = 4 << 10;
 
@@ -220,7 +219,7 @@ impl Survey {
             return Err(unreadable(format!("it has the form {}", read.version)));
         }
         let parsed = read.documents.into_iter().map(|text| {
-            let node = SourceNode::parse(text.into_bytes().into(), MAX_DOCUMENT);
+            let node = SourceNode::parse_made(text.into_bytes().into());
             node.map_err(|error| unreadable(error.to_string()))
         });
         let documents: Vec<SourceNode> = parsed.collect::<Result<_, _>>()?;

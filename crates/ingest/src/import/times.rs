@@ -15,9 +15,6 @@ use crate::archive::values::base64_bytes;
 use crate::cf::{Conversion, Number, NumberType, TimeError, TimeUnits};
 use crate::{Hierarchy, ImportError, Source, SourceError};
 
-/// Largest document that is made, in bytes.
-pub(super) const MAX_DOCUMENT: usize = 64 << 20;
-
 /// The documents of arrays by path, as JSON.
 pub(super) type Documents = BTreeMap<NodePath, Value>;
 

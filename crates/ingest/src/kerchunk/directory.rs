@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use icefield_storage::{Prefix, Storage};
 
-#[cfg(not(feature = "kerchunk-parquet"))]
-use super::OpenUrl;
-#[cfg(not(feature = "kerchunk-parquet"))]
-use crate::Archive;
 use crate::archive::ArchiveFile;
+#[cfg(not(feature = "kerchunk-parquet"))]
+use crate::archive::{Archive, OpenUrl};
+use crate::names::CONSOLIDATED;
 use crate::{SourceError, zarr2};
 
 /// Longest document that is looked into, in bytes: the longest that the readers take.
@@ -24,15 +23,14 @@ pub async fn is_kerchunk_parquet(
     prefix: &Prefix,
     url: &str,
 ) -> Result<bool, SourceError> {
-    let Ok(key) = prefix.key(zarr2::CONSOLIDATED) else {
+    let Ok(key) = prefix.key(CONSOLIDATED) else {
         return Ok(false);
     };
-    let file =
-        match ArchiveFile::open(storage, &key, format!("{url}/{}", zarr2::CONSOLIDATED)).await {
-            Ok(file) => file,
-            Err(SourceError::NotFound { .. }) => return Ok(false),
-            Err(error) => return Err(error),
-        };
+    let file = match ArchiveFile::open(storage, &key, format!("{url}/{}", CONSOLIDATED)).await {
+        Ok(file) => file,
+        Err(SourceError::NotFound { .. }) => return Ok(false),
+        Err(error) => return Err(error),
+    };
     if file.size() > MAX_DOCUMENTS {
         return Ok(false);
     }

@@ -18,10 +18,11 @@ use futures::TryStreamExt;
 use icefield_storage::{ListOptions, ObjectMeta, Prefix, Storage, StorageExt};
 use serde_json::Value;
 
+use super::nodes::nodes_of;
 use super::targets::Targets;
-use super::{OpenUrl, nodes_of};
-use crate::archive::{Archive, ArchiveFile, KeyedNodes, explained};
-use crate::{SourceError, lossy, zarr2};
+use crate::archive::{Archive, ArchiveFile, KeyedNodes, OpenUrl, explained};
+use crate::names::CONSOLIDATED;
+use crate::{SourceError, lossy};
 
 /// Longest file that is read, in bytes: it is in memory while its rows are looked at.
 const MAX_FILE: u64 = 1 << 30;
@@ -39,7 +40,7 @@ pub async fn read_kerchunk_parquet(
     files: &dyn OpenUrl,
 ) -> Result<Archive, SourceError> {
     let url = url.trim_end_matches('/');
-    let root = format!("{url}/{}", zarr2::CONSOLIDATED);
+    let root = format!("{url}/{}", CONSOLIDATED);
     let mut found = Vec::new();
     let mut list = storage.list_strict(ListOptions::prefix(prefix.clone()));
     let mut documents = None;
@@ -51,7 +52,7 @@ pub async fn read_kerchunk_parquet(
         let Some(key) = object.key.below(prefix) else {
             continue;
         };
-        if key == zarr2::CONSOLIDATED {
+        if key == CONSOLIDATED {
             documents = Some(object);
         } else if let Some((directory, number)) = part(key) {
             found.push((directory.to_owned(), number, object));
@@ -130,7 +131,7 @@ async fn read_documents(
 ) -> Result<(KeyedNodes, u64), SourceError> {
     let damaged = |problem: String| SourceError::damaged(name, problem);
     let bytes = read(storage, object, name).await?;
-    let (mut document, found) = lossy::parse(zarr2::CONSOLIDATED, &bytes)
+    let (mut document, found) = lossy::parse(CONSOLIDATED, &bytes)
         .map_err(|error| damaged(format!("it is not JSON: {error}")))?;
     let rows = document
         .get("record_size")

@@ -3,13 +3,11 @@
 use std::collections::HashMap;
 
 use futures::{StreamExt, TryStreamExt, stream};
-
-use super::OpenUrl;
 use icefield_core::NodePath;
 use icefield_format::encoded_key;
 
 use crate::SourceError;
-use crate::archive::{ArchiveFile, KeyedNodes, Place};
+use crate::archive::{ArchiveFile, KeyedNodes, OpenUrl, Place};
 
 /// Files opened at a time.
 const AT_ONCE: usize = 16;

@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use icefield_core::{ArrayMetadata, ChunkIndex, NodePath, Session};
+use icefield_zarr_store::{ChunkCodec, Elements};
 use serde_json::Value;
 
 use super::NetcdfError;
-use crate::regions::{Region, copy, each};
-use crate::{ChunkCodec, Elements};
+use crate::regions::{Region, chunk_index, copy};
 
 /// Bytes of a part, unless one row of chunks has more.
 const PART: u64 = 16 << 20;
@@ -200,28 +200,12 @@ impl ElementReader {
     /// The chunks that a part touches, with the boxes that they fill.
     fn chunks(&self, region: &Region) -> Vec<(ChunkIndex, Region)> {
         let chunk_shape = &self.array.chunk_shape;
-        let pairs = region.start.iter().zip(&region.shape).zip(chunk_shape);
-        let spans: Vec<(u64, u64)> = pairs
-            .map(|((start, length), chunk)| {
-                let (first, last) = (start / chunk, (start + length - 1) / chunk);
-                (first, last - first + 1)
-            })
-            .collect();
-        let counts: Vec<u64> = spans.iter().map(|(_, count)| *count).collect();
-        let mut found = Vec::new();
-        let visited = each(&counts, |place| {
-            let places = place.iter().zip(&spans).map(|(at, (first, _))| first + at);
-            let places: Vec<u64> = places.collect();
-            let start = places.iter().zip(chunk_shape).map(|(at, chunk)| at * chunk);
-            let of = Region::new(start.collect(), chunk_shape.clone());
-            let index: Vec<u32> = places.iter().map(|at| *at as u32).collect();
-            found.push((ChunkIndex::from(index), of));
-            Ok::<_, std::convert::Infallible>(true)
+        let chunks = region.chunks(chunk_shape);
+        let chunks = chunks.places().map(|place| {
+            let index = ChunkIndex::from(chunk_index(&place));
+            (index, Region::of_chunk(&place, chunk_shape))
         });
-        match visited {
-            Ok(()) => found,
-            Err(never) => match never {},
-        }
+        chunks.collect()
     }
 }
 

@@ -6,13 +6,13 @@ use bytes::Bytes;
 use icefield_core::{ChunkIndex, NodePath};
 use icefield_nczarr::cdl::{Data, Document};
 use icefield_nczarr::{DataType, Dataset, Endian, Filter, Values, Variable, write_zarr3};
+use icefield_zarr_store::{ChunkCodec, Elements};
 use serde_json::{Value, json};
 
 use super::NetcdfError;
 use crate::archive::values::{base64_text, number};
 use crate::archive::{Archive, ArchiveArray, ArchiveChunks, ArchiveNode, pieces};
-use crate::regions::each;
-use crate::{ChunkCodec, Elements};
+use crate::regions::{Region, chunk_index, places};
 
 /// Most bytes of a chunk that is made, decoded.
 const MAX_CHUNK: u64 = 1 << 30;
@@ -198,30 +198,22 @@ fn chunks(array: &ArchiveArray, data: &Data) -> Result<Vec<(ChunkIndex, Bytes)>,
         &array.chunk_shape,
     )?;
     let mut made = Vec::new();
-    each(&array.grid(), |place| {
-        let starts = place
-            .iter()
-            .zip(&array.chunk_shape)
-            .map(|(at, one)| at * one);
-        let start: Vec<u64> = starts.collect();
+    for place in places(&array.grid()) {
+        let start = Region::of_chunk(&place, &array.chunk_shape).start;
         if start.first().map_or(0, |first| first.saturating_mul(row)) >= end {
-            return Ok::<_, String>(false);
+            break;
         }
         let first = start.iter().zip(&array.shape);
         let first = first.fold(0_u64, |all, (at, length)| {
             all.saturating_mul(*length).saturating_add(*at)
         });
         if first >= end {
-            return Ok(true);
+            continue;
         }
         let values = data.block(&array.shape, &start, &array.chunk_shape);
-        let index: Vec<u32> = place.iter().map(|at| *at as u32).collect();
-        made.push((
-            ChunkIndex::from(index),
-            codec.encode(elements(values))?.into(),
-        ));
-        Ok(true)
-    })?;
+        let index = ChunkIndex::from(chunk_index(&place));
+        made.push((index, codec.encode(elements(values))?.into()));
+    }
     Ok(made)
 }
 

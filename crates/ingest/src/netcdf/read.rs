@@ -2,11 +2,11 @@
 
 use icefield_core::{NodePath, Session};
 use icefield_nczarr::{DataType, Values};
+use icefield_zarr_store::Elements;
 use serde_json::Value;
 
 use super::NetcdfError;
 use super::elements::ElementReader;
-use crate::Elements;
 use crate::archive::values::text_of_utf32;
 
 /// Reads the values of a variable from first to last, the last dimension fastest.

@@ -2,10 +2,11 @@
 
 use icefield_core::{ArrayMetadata, NodeKind, NodeMetadata, NodePath};
 
-use super::{
-    Action, Along, Existing, Growth, Plan, REPOSITORY, Transfer, check_above, check_kind,
-    check_name, document_error, targets,
+use super::along::Along;
+use super::node_plan::{
+    Existing, Plan, REPOSITORY, check_above, check_kind, check_name, document_error, targets,
 };
+use super::transfer::{Action, Growth, Transfer};
 use crate::document::{Likeness, group_difference, likeness, stored, with_length, with_members};
 use crate::packing::filled;
 use crate::{Hierarchy, ImportError, PlanError, SourceNode};

@@ -3,10 +3,11 @@
 use bytes::Bytes;
 use icefield_core::NodePath;
 
-use super::{
-    Action, Along, Existing, Growth, Plan, Transfer, check_above, check_kind, check_name,
-    document_error, targets,
+use super::along::Along;
+use super::node_plan::{
+    Existing, Plan, check_above, check_kind, check_name, document_error, targets,
 };
+use super::transfer::{Action, Growth, Transfer};
 use crate::document::{group_difference, is_plain_group, stored, with_length};
 use crate::{Hierarchy, ImportError, PlanError, SourceNode};
 

@@ -1,8 +1,11 @@
+use std::collections::{BTreeMap, BTreeSet};
+
 use bytes::Bytes;
-use icefield_core::NodePath;
+use icefield_core::{NodeKind, NodePath};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::{Hierarchy, ImportError, PlanError, SourceNode};
 
 fn path(text: &str) -> NodePath {
     NodePath::parse(text).expect("a path")

@@ -6,7 +6,7 @@ use icefield_core::NodePath;
 use icefield_nczarr as nczarr;
 use serde_json::{Map, Value};
 
-use super::{document, offset};
+use super::{document, offset, origins};
 use crate::SourceError;
 use crate::archive::KeyedNodes;
 
@@ -44,6 +44,6 @@ pub(super) fn nodes(
     for path in opened.suspects {
         nodes.warn(super::suspicion(&path));
     }
-    offset::check(&nodes, file)?;
+    origins::check(&nodes, file)?;
     Ok(nodes)
 }

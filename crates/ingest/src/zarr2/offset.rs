@@ -11,21 +11,18 @@
 //! The attribute is no part of Zarr: who does not know it sees the wrong chunks. In a repository it becomes the attribute
 //! `origin`, the absolute index of element 0 per dimension, and chunks are numbered from zero.
 
-use std::collections::HashMap;
-
-use icefield_core::{ChunkIndex, NodePath};
+use icefield_core::ChunkIndex;
 use icefield_zarr_store::ChunkKeys;
 use serde_json::{Map, Value, json};
 
-use crate::SourceError;
-use crate::archive::{ArchiveArray, KeyedNodes};
+use crate::archive::ArchiveArray;
 use crate::names::ORIGIN;
 
 /// The attribute with the number that chunk 0 is stored under, per dimension.
 pub(crate) const OFFSET: &str = "_offset";
 
 /// A list of whole numbers; anything else is some other attribute of that name.
-fn read(value: &Value) -> Option<Vec<i64>> {
+pub(super) fn read(value: &Value) -> Option<Vec<i64>> {
     value.as_array()?.iter().map(Value::as_i64).collect()
 }
 
@@ -130,29 +127,4 @@ pub(crate) fn of_origin(
     attributes.remove(ORIGIN);
     let pairs = origin.iter().zip(&lengths);
     Some(pairs.map(|(at, length)| at / length).collect())
-}
-
-/// Refuses arrays of one group that begin at different places along one dimension: a window that is being moved, array
-/// by array.
-pub(super) fn check(nodes: &KeyedNodes, name: &str) -> Result<(), SourceError> {
-    let mut known: HashMap<(NodePath, &str), (&NodePath, i64)> = HashMap::new();
-    for (path, array) in nodes
-        .arrays()
-        .filter(|(_, array)| array.attributes.contains_key(ORIGIN))
-    {
-        let origin = array.attributes.get(ORIGIN).and_then(read);
-        let names = array.dimension_names.iter().zip(origin.unwrap_or_default());
-        for (dimension, origin) in names {
-            let Some(dimension) = dimension else { continue };
-            let group = path.parent().unwrap_or_else(NodePath::root);
-            let (other, expected) = known.entry((group, dimension)).or_insert((path, origin));
-            if *expected != origin {
-                let reason = format!(
-                    "by its {OFFSET} it begins at element {origin} of {dimension}, and {other} at {expected}: one of them has been moved and the other one not; import it when both have"
-                );
-                return Err(SourceError::variable(name, path, reason));
-            }
-        }
-    }
-    Ok(())
 }

@@ -3,9 +3,9 @@
 use futures::{StreamExt, TryStreamExt, stream};
 use icefield_zarr_fs::{ReadTree, TreePrefix};
 
-use super::{AT_ONCE, Item, Listed, add_file, url_of};
-use crate::archive::{Archive, ArchiveFile, of_tree};
-use crate::{ArchiveOptions, SourceError};
+use super::listed::{AT_ONCE, Item, Listed, add_file, url_of};
+use crate::SourceError;
+use crate::archive::{Archive, ArchiveFile, ArchiveOptions, of_tree};
 
 /// Reads what a zip file with a Zarr hierarchy of format 2 or 3 in it holds, as [`read_zarr`](crate::read_zarr) does.
 ///

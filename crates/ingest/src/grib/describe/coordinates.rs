@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::cube::{Cube, LevelAxis};
 use super::super::grid::{Coordinate, Grid};
-use super::{LEVEL, MAPPING, attributes, little_endian, of_grid, zstd_codec};
+use super::terms::{LEVEL, MAPPING, attributes, little_endian, of_grid, zstd_codec};
 use crate::{ArchiveArray, ArchiveChunks};
 
 /// Arrays of so many bytes are compressed.

@@ -7,7 +7,7 @@ use super::lines::{longitudes, spread};
 use super::projection::Projection;
 use super::{
     Coordinate, Grid, IS_FUZZED, LATITUDE, LONGITUDE, Shape, VARIES, around_points, check_points,
-    miscounted, plane, projected, unsupported,
+    miscounted, plane, projected,
 };
 
 /// Most rows between a pole and the equator: four times as many as any model has.
@@ -105,7 +105,11 @@ impl Angles {
         let rows = self.rows as usize;
         let listed = octets.get(first, rows.saturating_mul(width))?;
         if self.scanning & 0x30 != 0 {
-            return Err(unsupported("the scanning mode", self.scanning));
+            return Err(GribProblem::unsupported(
+                3,
+                "the scanning mode",
+                self.scanning,
+            ));
         }
         match width {
             1 => Ok(listed.iter().map(|it| u32::from(*it)).collect()),
@@ -120,7 +124,8 @@ impl Angles {
                 let (fours, _) = listed.as_chunks::<4>();
                 Ok(fours.iter().map(|it| u32::from_be_bytes(*it)).collect())
             }
-            width => Err(unsupported(
+            width => Err(GribProblem::unsupported(
+                3,
                 "the width of the lengths of rows",
                 width as u64,
             )),
@@ -144,7 +149,11 @@ impl Angles {
         let covered = (self.last.1 - self.first.1).rem_euclid(360.0);
         if (covered + gap - 360.0).abs() > gap / 2.0 {
             let degrees = covered.round() as u64;
-            return Err(unsupported("the circle of its rows, in degrees,", degrees));
+            return Err(GribProblem::unsupported(
+                3,
+                "the circle of its rows, in degrees,",
+                degrees,
+            ));
         }
         let (mut lat, mut lon) = (Vec::new(), Vec::new());
         for (length, latitude) in lengths.iter().zip(latitudes) {

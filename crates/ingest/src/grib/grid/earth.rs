@@ -2,7 +2,6 @@
 
 use super::super::octets::{Decimal, Octets};
 use super::super::problem::GribProblem;
-use super::unsupported;
 
 /// An ellipsoid, in metres; a sphere if both axes are equal.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,7 +49,7 @@ impl Earth {
                 major: 6_377_563.396,
                 minor: 6_356_256.909,
             },
-            shape => return Err(unsupported("the shape of the earth", shape)),
+            shape => return Err(GribProblem::unsupported(3, "the shape of the earth", shape)),
         })
     }
 

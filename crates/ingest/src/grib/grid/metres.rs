@@ -4,7 +4,7 @@ use super::super::octets::Octets;
 use super::super::problem::GribProblem;
 use super::earth::Earth;
 use super::projection::Projection;
-use super::{Grid, check_points, plane, projected, unsupported};
+use super::{Grid, check_points, plane, projected};
 
 /// What the templates of projections have in common.
 struct Metres {
@@ -60,7 +60,11 @@ pub(super) fn mercator(octets: &Octets<'_>, points: u64) -> Result<Grid, GribPro
     let metres = Metres::of(octets, points)?;
     let orientation = octets.u32(61)?;
     if orientation != 0 {
-        return Err(unsupported("the orientation of the grid", orientation));
+        return Err(GribProblem::unsupported(
+            3,
+            "the orientation of the grid",
+            orientation,
+        ));
     }
     let projection = Projection::mercator(metres.earth, metres.true_at)?;
     let steps = (octets.u32(65)?, octets.u32(69)?);
@@ -72,7 +76,7 @@ pub(super) fn polar(octets: &Octets<'_>, points: u64) -> Result<Grid, GribProble
     let metres = Metres::of(octets, points)?;
     let centre = octets.u8(64)?;
     if centre & 0x40 != 0 {
-        return Err(unsupported("the projection centre", centre));
+        return Err(GribProblem::unsupported(3, "the projection centre", centre));
     }
     let meridian = f64::from(octets.i32(52)?) / 1e6;
     let is_south = centre & 0x80 != 0;
@@ -86,7 +90,7 @@ pub(super) fn lambert(octets: &Octets<'_>, points: u64) -> Result<Grid, GribProb
     let metres = Metres::of(octets, points)?;
     let centre = octets.u8(64)?;
     if centre & 0x40 != 0 {
-        return Err(unsupported("the projection centre", centre));
+        return Err(GribProblem::unsupported(3, "the projection centre", centre));
     }
     let angle = |first| octets.i32(first).map(|it| f64::from(it) / 1e6);
     let (meridian, parallels) = (angle(52)?, (angle(66)?, angle(70)?));

@@ -4,11 +4,10 @@
 
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::super::problem::GribProblem;
 use super::earth::Earth;
-use super::mapping;
 
 /// A projection; angles in radians, if nothing else is said.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -377,6 +376,14 @@ fn unrotated(south: (f64, f64), angle: f64, (latitude, longitude): (f64, f64)) -
         z.clamp(-1.0, 1.0).asin().to_degrees(),
         around(longitude.to_degrees()),
     )
+}
+
+/// Attributes of a grid mapping.
+fn mapping(pairs: &[(&str, Value)]) -> Map<String, Value> {
+    let pairs = pairs
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), json!(value)));
+    pairs.collect()
 }
 
 #[cfg(test)]

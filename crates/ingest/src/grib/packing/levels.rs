@@ -3,7 +3,6 @@
 use super::super::octets::Octets;
 use super::super::problem::GribProblem;
 use super::bits::Bits;
-use super::unsupported;
 
 /// Hands on the values of a field with so many of them.
 pub(super) fn unpack(
@@ -14,7 +13,11 @@ pub(super) fn unpack(
     take: &mut dyn FnMut(f64),
 ) -> Result<(), GribProblem> {
     if !(1..=16).contains(&bits) {
-        return Err(unsupported("the number of bits of a value", bits));
+        return Err(GribProblem::unsupported(
+            5,
+            "the number of bits of a value",
+            bits,
+        ));
     }
     let most = octets.u16(13)?;
     let factor = 10_f64.powi(octets.i8(17)?.unsigned_abs().into());

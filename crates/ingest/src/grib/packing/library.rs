@@ -9,7 +9,6 @@ use grib::Grib2SubmessageDecoder;
 use super::super::octets::Octets;
 use super::super::problem::GribProblem;
 use super::bits::Bits;
-use super::unsupported;
 
 /// What a PNG image begins with, and the number of its bytes up to the end of its header.
 const PNG: (&[u8; 8], usize) = (b"\x89PNG\r\n\x1a\n", 26);
@@ -20,15 +19,27 @@ const JPEG_2000: &[u8; 4] = &[0xff, 0x4f, 0xff, 0x51];
 pub(super) fn check_kind(octets: &Octets<'_>, template: u16) -> Result<(), GribProblem> {
     let (splitting, missing) = (octets.u8(22)?, octets.u8(23)?);
     if splitting != 1 {
-        return Err(unsupported("the way groups are split", splitting));
+        return Err(GribProblem::unsupported(
+            5,
+            "the way groups are split",
+            splitting,
+        ));
     }
     if missing > 2 {
-        return Err(unsupported("the management of missing values", missing));
+        return Err(GribProblem::unsupported(
+            5,
+            "the management of missing values",
+            missing,
+        ));
     }
     if template == 3 {
         let order = octets.u8(48)?;
         if !matches!(order, 1 | 2) {
-            return Err(unsupported("the order of spatial differencing", order));
+            return Err(GribProblem::unsupported(
+                5,
+                "the order of spatial differencing",
+                order,
+            ));
         }
     }
     Ok(())
@@ -154,7 +165,13 @@ fn check_image(packed: &[u8], count: usize) -> Result<u8, GribProblem> {
         2 => 3,
         4 => 2,
         6 => 4,
-        kind => return Err(unsupported("the colours of the PNG image", kind)),
+        kind => {
+            return Err(GribProblem::unsupported(
+                5,
+                "the colours of the PNG image",
+                kind,
+            ));
+        }
     };
     let bits = octets.u8(25)?.saturating_mul(channels);
     if width.checked_mul(height) != Some(count as u64) {
@@ -164,7 +181,11 @@ fn check_image(packed: &[u8], count: usize) -> Result<u8, GribProblem> {
     }
     // Its rows begin at whole bytes, and the values of shorter ones would have to be counted out.
     if bits > 32 || !(width * u64::from(bits)).is_multiple_of(8) {
-        return Err(unsupported("the number of bits of a pixel", bits));
+        return Err(GribProblem::unsupported(
+            5,
+            "the number of bits of a pixel",
+            bits,
+        ));
     }
     Ok(bits)
 }

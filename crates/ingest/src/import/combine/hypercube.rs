@@ -13,12 +13,15 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use icefield_core::{NodePath, Session};
 
-use super::{CombineError, by_first, joined};
+use super::error::CombineError;
+use super::inner::by_first;
+use super::joined;
 use crate::cf::Number;
-use crate::import::Import;
-use crate::import::arrange::Opened;
+use crate::import::builder::Import;
+use crate::import::opened::Opened;
 use crate::import::{labels, times};
 use crate::plan::coordinate;
+use crate::regions::places;
 use crate::{Hierarchy, ImportError};
 
 /// Missing cells that a message names.
@@ -204,19 +207,13 @@ fn check_whole(axes: &[Axis], cells: &[Cell]) -> Result<(), CombineError> {
     if all == Some(cells.len() as u64) {
         return Ok(());
     }
-    let mut missing = Vec::new();
-    let visited = crate::regions::each(&counts, |place| {
+    let missing = places(&counts).filter_map(|place| {
         let at: Vec<usize> = place.iter().map(|at| *at as usize).collect();
-        if !found.contains_key(&at[..]) {
-            let along = axes.iter().zip(&at).map(|(axis, at)| axis.said(*at));
-            missing.push(along.collect::<Vec<_>>().join(", "));
-        }
-        Ok::<_, std::convert::Infallible>(missing.len() < NAMED)
+        let along = axes.iter().zip(&at).map(|(axis, at)| axis.said(*at));
+        let is_there = found.contains_key(&at[..]);
+        (!is_there).then(|| along.collect::<Vec<_>>().join(", "))
     });
-    match visited {
-        Ok(()) => {}
-        Err(never) => match never {},
-    }
+    let missing: Vec<String> = missing.take(NAMED).collect();
     Err(CombineError::NoHypercube {
         cells: missing.join("; nor with "),
     })

@@ -5,31 +5,27 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::TryStreamExt;
-use futures::stream::{self, BoxStream, StreamExt};
-use icefield_core::{ArrayMetadata, ChunkIndex, NodeMetadata, NodePath, Session};
+use futures::stream::{self, StreamExt};
+use icefield_core::{ChunkIndex, NodeMetadata, NodePath, Session};
 use serde_json::Value;
 
-use super::CombineError;
+use super::equal::check_equal;
+use super::inner::arranged;
 use crate::assemble::{ChunksOf, OfSource};
-use crate::codec::{Codec, Elements};
-use crate::import::arrange::Opened;
+use crate::codec::{Codec, copy_elements};
+use crate::import::builder::Import;
+use crate::import::derived::{ArrayAt, ChunkStream, Derived, DerivedArray, digest_of};
 use crate::import::layout::{Grown, Layout, Part};
-use crate::import::share::digest;
-use crate::import::transfer::equal_elements;
-use crate::import::{Digest, Import};
-use crate::plan::{self, Action, Along, Existing, Transfer, document_error};
-use crate::regions::{Region, copy_part, each};
+use crate::import::opened::Opened;
+use crate::plan::{self, Along, Existing, document_error};
+use crate::regions::{Region, chunk_index, places};
 use crate::source::References;
 use crate::{ChunkEntry, ChunkExtents, Hierarchy, ImportError, Source, SourceError, SourceNode};
-
-/// Largest document that is made, in bytes.
-const MAX_DOCUMENT: usize = 64 << 20;
 
 /// Joins sources along a dimension.
 pub(super) async fn joined(
@@ -38,7 +34,7 @@ pub(super) async fn joined(
     dimension: &str,
     mut parts: Vec<Opened>,
 ) -> Result<Opened, ImportError> {
-    super::arranged(import, session, dimension, &mut parts, import.order).await?;
+    arranged(import, session, dimension, &mut parts, import.order).await?;
     if parts.len() == 1
         && let Some(one) = parts.pop()
     {
@@ -81,103 +77,36 @@ pub(super) async fn joined(
         let Some(document) = documents.get(&path) else {
             continue;
         };
-        let array = Array::new(path.clone(), document.clone(), parts_of, &parts)?;
+        let array = JoinedArray::new(path.clone(), document.clone(), parts_of, &parts)?;
         arrays.insert(path, array);
     }
     let mut hierarchy = Hierarchy::default();
     for (path, document) in documents {
-        let node = SourceNode::parse(document, MAX_DOCUMENT);
+        let node = SourceNode::parse_made(document);
         let node = node.map_err(|error| {
             SourceError::variable(&parts[0].source.to_string(), &path, error.to_string())
         })?;
         hierarchy.nodes.insert(path, node);
     }
-    let given = parts[0].given;
-    let source = Joined {
-        name: format!("{} and {} more", parts[0].source, parts.len() - 1),
-        parts: parts.into_iter().map(|one| one.source).collect(),
-        hierarchy: hierarchy.clone(),
-        arrays,
-    };
-    Ok(Opened {
-        given,
-        digest: digest(&hierarchy),
-        source: Arc::new(source),
-        hierarchy,
-        converted: Vec::new(),
-        reencoded: BTreeMap::new(),
-        kept: None,
-        taken: Arc::default(),
-    })
-}
-
-/// An array that has none of the dimension must be the same in all parts.
-async fn check_equal(
-    (first, other): (&Opened, &Opened),
-    transfer: &Transfer,
-    dimension: &str,
-) -> Result<(), ImportError> {
-    let path = &transfer.from;
-    let differs = || CombineError::Differs {
-        path: path.clone(),
-        one: first.source.to_string(),
-        other: other.source.to_string(),
-        dimension: dimension.to_owned(),
-    };
-    let here = first.hierarchy.nodes.get(path);
-    let here = here.and_then(|node| Some((node, node.array()?)));
-    let (Action::Compare, Some((node, array))) = (&transfer.action, here) else {
-        // Elements in another grid of chunks.
-        return Err(differs().into());
-    };
-    let chunks = |one: &Opened, array: &ArrayMetadata| {
-        let chunks = OfSource::new(
-            Arc::clone(&one.source),
-            (path.clone(), array.clone()),
-            path.clone(),
-        );
-        let listed = one.source.chunks(path, array).try_filter_map(|entry| {
-            let index = match entry {
-                ChunkEntry::Chunk { index, .. } => Some(index),
-                ChunkEntry::Ignored { .. } => None,
-            };
-            std::future::ready(Ok(index))
-        });
-        (
-            chunks,
-            listed.try_collect::<std::collections::BTreeSet<ChunkIndex>>(),
-        )
-    };
-    let (ours, here) = chunks(first, array);
-    let (theirs, there) = chunks(other, &transfer.array);
-    let (here, there) = (here.await?, there.await?);
-    if here != there {
-        return Err(differs().into());
-    }
-    for index in here {
-        let (Some(ours), Some(theirs)) = (ours.read(&index).await?, theirs.read(&index).await?)
-        else {
-            return Err(differs().into());
-        };
-        let documents = (node.document().as_ref(), transfer.document.as_ref());
-        let is_same = ours == theirs || equal_elements(array, &index, documents, (&ours, &theirs));
-        if !is_same {
-            return Err(differs().into());
-        }
-    }
-    Ok(())
+    let (given, name) = (
+        parts[0].given,
+        format!("{} and {} more", parts[0].source, parts.len() - 1),
+    );
+    let parts = parts.into_iter().map(|one| one.source).collect();
+    let source = Derived::joined(name, parts, hierarchy.clone(), arrays);
+    Ok(Opened::new(given, source, hierarchy))
 }
 
 /// An array along the dimension.
 #[derive(Debug)]
-struct Array {
+struct JoinedArray {
     grown: Grown,
     layout: Layout,
     /// By the positions of the parts of `grown`.
     chunks: Vec<OfSource>,
 }
 
-impl Array {
+impl JoinedArray {
     fn new(
         path: NodePath,
         document: Bytes,
@@ -236,16 +165,10 @@ impl Array {
         let mut indices = Vec::new();
         for range in &self.layout.assembled {
             counts[self.grown.axis] = range.end - range.start;
-            let visited = each(&counts, |place| {
-                let mut index: Vec<u32> = place.iter().map(|at| *at as u32).collect();
-                index[self.grown.axis] += range.start as u32;
-                indices.push(index.into());
-                Ok::<_, std::convert::Infallible>(true)
-            });
-            match visited {
-                Ok(()) => {}
-                Err(never) => match never {},
-            }
+            indices.extend(places(&counts).map(|mut place| {
+                place[self.grown.axis] += range.start;
+                ChunkIndex::from(chunk_index(&place))
+            }));
         }
         indices
     }
@@ -260,9 +183,8 @@ impl Array {
             Ok(codec.map_err(|reason| SourceError::variable(name, path, reason))?)
         };
         let target = codec(&grown.document, path.as_ref())?;
-        let start = index.iter().zip(&grown.array.chunk_shape);
-        let start: Vec<u64> = start.map(|(at, chunk)| u64::from(*at) * chunk).collect();
-        let region = Region::new(start, grown.array.chunk_shape.clone());
+        let at: Vec<u64> = index.iter().map(|at| u64::from(*at)).collect();
+        let region = Region::of_chunk(&at, &grown.array.chunk_shape);
         let mut elements = target.filled_chunk();
         for (part, chunks) in grown.parts.iter().zip(&self.chunks) {
             let growth = &part.growth;
@@ -280,27 +202,14 @@ impl Array {
             let wanted = common.moved(axis, growth.kept.start, growth.at);
             let source = codec(&growth.document, path.as_ref())?;
             let grid = wanted.chunks(&growth.array.chunk_shape);
-            let mut places = Vec::new();
-            let visited = each(&grid.shape, |place| {
-                let place = place.iter().zip(&grid.start).map(|(at, first)| at + first);
-                places.push(place.collect::<Vec<u64>>());
-                Ok::<_, std::convert::Infallible>(true)
-            });
-            match visited {
-                Ok(()) => {}
-                Err(never) => match never {},
-            }
-            for place in places {
-                let at: Vec<u32> = place.iter().map(|at| *at as u32).collect();
-                let at = ChunkIndex::from(at);
+            for place in grid.places() {
+                let at = ChunkIndex::from(chunk_index(&place));
                 let damaged = |problem| SourceError::damaged(&chunks.name(&at), problem);
                 let found = match chunks.read(&at).await? {
                     Some(bytes) => source.decode(&bytes).map_err(damaged)?,
                     None => source.filled_chunk(),
                 };
-                let first = place.iter().zip(&growth.array.chunk_shape);
-                let first: Vec<u64> = first.map(|(at, chunk)| at * chunk).collect();
-                let of = Region::new(first, growth.array.chunk_shape.clone());
+                let of = Region::of_chunk(&place, &growth.array.chunk_shape);
                 let of = of.common(&own).map(|inside| (inside, of));
                 let Some((inside, of)) = of else { continue };
                 let inside = inside.moved(axis, growth.at, growth.kept.start);
@@ -309,15 +218,10 @@ impl Array {
                 };
                 // The chunk may begin before what is kept of it, and so before the whole: both are moved on.
                 let ahead = growth.kept.start;
-                let place = |region: &Region| region.moved(axis, ahead, 0);
-                let of = of.moved(axis, growth.at, 0);
-                copied(
-                    (&common, place),
-                    (&found, &of),
-                    (&mut elements, &region),
-                    target.width(),
-                )
-                .map_err(damaged)?;
+                let ahead_of = |region: &Region| region.moved(axis, ahead, 0);
+                let (from, into) = (of.moved(axis, growth.at, 0), ahead_of(&region));
+                let (from, into) = ((&found, &from), (&mut elements, &into));
+                copy_elements(&ahead_of(&common), from, into, target.width()).map_err(damaged)?;
             }
         }
         let name = grown.path.to_string();
@@ -327,56 +231,14 @@ impl Array {
     }
 }
 
-/// Copies elements from one chunk to another.
-fn copied(
-    (common, place): (&Region, impl Fn(&Region) -> Region),
-    (from, of): (&Elements, &Region),
-    (into, to): (&mut Elements, &Region),
-    width: usize,
-) -> Result<(), String> {
-    let (common, to) = (place(common), place(to));
-    match (from, into) {
-        (Elements::Fixed(from), Elements::Fixed(into)) => {
-            copy_part(&common, (from, of), (into, &to), width)
-        }
-        #[cfg(feature = "codecs")]
-        (Elements::Variable(from), Elements::Variable(into)) => {
-            copy_part(&common, (from, of), (into, &to), 1)
-        }
-        #[cfg(feature = "codecs")]
-        _ => Err("its elements are of another type".to_owned()),
-    }
-}
-
-/// Sources behind one another.
-#[derive(Debug)]
-struct Joined {
-    name: String,
-    parts: Vec<Arc<dyn Source>>,
-    hierarchy: Hierarchy,
-    /// Those along the dimension; the others are those of the first part.
-    arrays: BTreeMap<NodePath, Array>,
-}
-
 #[async_trait]
-impl Source for Joined {
-    async fn hierarchy(&self) -> Result<Hierarchy, SourceError> {
-        Ok(self.hierarchy.clone())
-    }
-
-    fn chunks(
-        &self,
-        path: &NodePath,
-        array: &ArrayMetadata,
-    ) -> BoxStream<'static, Result<ChunkEntry, SourceError>> {
-        let Some(joined) = self.arrays.get(path) else {
-            return self.parts[0].chunks(path, array);
-        };
+impl DerivedArray for JoinedArray {
+    fn chunks(&self, at: ArrayAt<'_>) -> ChunkStream {
         let mut streams = Vec::new();
-        for (number, shift) in &joined.layout.taken {
-            let (part, shift) = (&joined.grown.parts[*number], shift.clone());
+        for (number, shift) in &self.layout.taken {
+            let (part, shift) = (&self.grown.parts[*number], shift.clone());
             let growth = &part.growth;
-            let entries = self.parts[part.source].chunks(&growth.from, &growth.array);
+            let entries = at.parts[part.source].chunks(&growth.from, &growth.array);
             let moved = entries.try_filter_map(move |entry| {
                 std::future::ready(Ok(match entry {
                     ChunkEntry::Chunk { index, length } => {
@@ -391,9 +253,9 @@ impl Source for Joined {
             });
             streams.push(moved.boxed());
         }
-        let elements = joined.grown.array.chunk_shape.iter();
+        let elements = self.grown.array.chunk_shape.iter();
         let length = elements.fold(8_u64, |all, one| all.saturating_mul(*one));
-        let assembled = joined.assembled().into_iter();
+        let assembled = self.assembled().into_iter();
         let assembled = assembled.map(move |index| Ok(ChunkEntry::Chunk { index, length }));
         streams.push(stream::iter(assembled).boxed());
         stream::iter(streams).flatten().boxed()
@@ -401,35 +263,32 @@ impl Source for Joined {
 
     async fn read_chunk(
         &self,
-        path: &NodePath,
-        array: &ArrayMetadata,
+        at: ArrayAt<'_>,
         index: &[u32],
         length: u64,
     ) -> Result<Bytes, SourceError> {
-        let Some(joined) = self.arrays.get(path) else {
-            return self.parts[0].read_chunk(path, array, index, length).await;
-        };
-        if let Some((part, from)) = joined.taken(index) {
+        if let Some((part, from)) = self.taken(index) {
             let growth = &part.growth;
-            let source = &self.parts[part.source];
+            let source = &at.parts[part.source];
             return source
                 .read_chunk(&growth.from, &growth.array, &from, length)
                 .await;
         }
-        joined.assemble(index).await.map_err(|error| match error {
+        self.assemble(index).await.map_err(|error| match error {
             ImportError::Source(error) => error,
             error => SourceError::Other {
-                name: self.name.clone(),
+                name: at.name.to_owned(),
                 source: error.into(),
             },
         })
     }
 
-    fn references(&self, path: &NodePath) -> Result<References<'_>, String> {
-        let Some(joined) = self.arrays.get(path) else {
-            return self.parts[0].references(path);
-        };
-        if let Some(range) = joined.layout.assembled.first() {
+    fn references<'a>(
+        &'a self,
+        parts: &'a [Arc<dyn Source>],
+        _: &NodePath,
+    ) -> Result<References<'a>, String> {
+        if let Some(range) = self.layout.assembled.first() {
             return Err(format!(
                 "its chunk {} along the dimension is put together of several files or encodings",
                 range.start
@@ -438,12 +297,12 @@ impl Source for Joined {
         let mut all = References {
             sources: Vec::new(),
             source: Vec::new(),
-            extents: Cow::Owned(ChunkExtents::new(joined.grown.array.shape.len())),
+            extents: Cow::Owned(ChunkExtents::new(self.grown.array.shape.len())),
             made: Cow::Owned(Vec::new()),
         };
-        for (number, shift) in &joined.layout.taken {
-            let part = &joined.grown.parts[*number];
-            let found = self.parts[part.source].references(&part.growth.from)?;
+        for (number, shift) in &self.layout.taken {
+            let part = &self.grown.parts[*number];
+            let found = parts[part.source].references(&part.growth.from)?;
             let before = all.sources.len() as u32;
             for (row, source) in found.extents.rows().zip(&found.source) {
                 if let Some(index) = shift.target(row.index) {
@@ -463,42 +322,23 @@ impl Source for Joined {
         Ok(all)
     }
 
-    fn urls(&self) -> Vec<String> {
-        self.parts.iter().flat_map(|part| part.urls()).collect()
-    }
-
-    fn is_at_hand(&self, path: &NodePath) -> bool {
-        self.parts.iter().any(|part| part.is_at_hand(path))
-    }
-
-    fn state(&self) -> Option<String> {
-        let mut digest = Digest::new();
-        for part in &self.parts {
-            digest = digest.text(&part.state()?);
-        }
-        for array in self.arrays.values() {
-            for part in &array.grown.parts {
-                let growth = &part.growth;
-                let placed = digest.number(growth.at).number(growth.kept.start);
-                digest = placed.number(growth.kept.end);
-            }
-        }
-        Some(digest.hex())
-    }
-
-    fn chunk_name(&self, path: &NodePath, array: &ArrayMetadata, index: &[u32]) -> String {
-        match self.arrays.get(path).and_then(|joined| joined.taken(index)) {
+    fn chunk_name(&self, at: ArrayAt<'_>, index: &[u32]) -> String {
+        match self.taken(index) {
             Some((part, from)) => {
                 let growth = &part.growth;
-                self.parts[part.source].chunk_name(&growth.from, &growth.array, &from)
+                at.parts[part.source].chunk_name(&growth.from, &growth.array, &from)
             }
-            None => self.parts[0].chunk_name(path, array, index),
+            None => at.first().chunk_name(at.path, at.array, index),
         }
     }
-}
 
-impl fmt::Display for Joined {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
+    fn state(parts: &[Arc<dyn Source>], arrays: &BTreeMap<NodePath, Self>) -> Option<String> {
+        let of_arrays = arrays.values().flat_map(|array| &array.grown.parts);
+        let digest = of_arrays.fold(digest_of(parts)?, |digest, part| {
+            let growth = &part.growth;
+            let placed = digest.number(growth.at).number(growth.kept.start);
+            placed.number(growth.kept.end)
+        });
+        Some(digest.hex())
     }
 }

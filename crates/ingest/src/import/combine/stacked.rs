@@ -6,25 +6,21 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::stream::{self, BoxStream, StreamExt};
+use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_core::{ArrayMetadata, ChunkIndex, NodePath};
 use serde_json::{Value, json};
 
-use super::CombineError;
-use crate::import::Digest;
-use crate::import::arrange::Opened;
+use super::error::CombineError;
+use crate::import::derived::{ArrayAt, ChunkStream, Derived, DerivedArray, digest_of};
+use crate::import::opened::Opened;
 use crate::import::selection::nearest;
 use crate::plan::coordinate as dimension_of;
 use crate::source::References;
 use crate::{ChunkEntry, ChunkExtents, Hierarchy, ImportError, Source, SourceError, SourceNode};
-
-/// Largest document that is made, in bytes.
-const MAX_DOCUMENT: usize = 64 << 20;
 
 /// What the coordinate of the new dimension is made of.
 pub(super) enum Given {
@@ -53,14 +49,10 @@ pub(super) fn stacked(one: Opened, dimension: &str, given: Given) -> Result<Open
     let path = coordinate(dimension)?;
     let name = one.source.to_string();
     let staying = staying(&one.hierarchy);
-    let mut stacked = Stacked {
-        inner: Arc::clone(&one.source),
-        hierarchy: Hierarchy {
-            nodes: BTreeMap::new(),
-            ..one.hierarchy.clone()
-        },
-        originals: BTreeMap::new(),
-        made: None,
+    let mut arrays = BTreeMap::new();
+    let mut hierarchy = Hierarchy {
+        nodes: BTreeMap::new(),
+        ..one.hierarchy.clone()
     };
     let not_new = |path: &NodePath| CombineError::NotNew {
         name: name.clone(),
@@ -73,7 +65,7 @@ pub(super) fn stacked(one: Opened, dimension: &str, given: Given) -> Result<Open
     };
     for (from, node) in &one.hierarchy.nodes {
         let Some(array) = node.array() else {
-            stacked.hierarchy.nodes.insert(from.clone(), node.clone());
+            hierarchy.nodes.insert(from.clone(), node.clone());
             continue;
         };
         let is_value = variable == Some(from);
@@ -82,7 +74,7 @@ pub(super) fn stacked(one: Opened, dimension: &str, given: Given) -> Result<Open
             return Err(not_new(from).into());
         }
         if !is_value && staying.contains(from) {
-            stacked.hierarchy.nodes.insert(from.clone(), node.clone());
+            hierarchy.nodes.insert(from.clone(), node.clone());
             continue;
         }
         let refused = |reason: String| CombineError::NotStacked {
@@ -94,11 +86,10 @@ pub(super) fn stacked(one: Opened, dimension: &str, given: Given) -> Result<Open
             serde_json::from_slice(node.document()).map_err(|error| refused(error.to_string()))?;
         with_dimension(&mut document, dimension, array.shape.len()).map_err(refused)?;
         let to = if is_value { path.clone() } else { from.clone() };
-        let node = parsed(&document).map_err(refused)?;
-        stacked
-            .originals
-            .insert(to.clone(), (from.clone(), array.clone()));
-        stacked.hierarchy.nodes.insert(to, node);
+        let node = SourceNode::of_value(&document).map_err(refused)?;
+        let original = StackedArray::Original(from.clone(), array.clone());
+        arrays.insert(to.clone(), original);
+        hierarchy.nodes.insert(to, node);
     }
     if let Given::Value(document, chunk) = given {
         let refused = |reason: String| CombineError::NotStacked {
@@ -106,21 +97,15 @@ pub(super) fn stacked(one: Opened, dimension: &str, given: Given) -> Result<Open
             path: path.clone(),
             reason,
         };
-        let node = parsed(&document).map_err(refused)?;
-        stacked.hierarchy.nodes.insert(path.clone(), node);
-        stacked.made = Some((path, chunk));
+        let node = SourceNode::of_value(&document).map_err(refused)?;
+        hierarchy.nodes.insert(path.clone(), node);
+        arrays.insert(path, StackedArray::Coordinate(chunk));
     }
-    let hierarchy = stacked.hierarchy.clone();
     Ok(Opened {
-        source: Arc::new(stacked),
+        source: Derived::of(Arc::clone(&one.source), hierarchy.clone(), arrays),
         hierarchy,
         ..one
     })
-}
-
-fn parsed(document: &Value) -> Result<SourceNode, String> {
-    let bytes = serde_json::to_vec(document).map_err(|error| error.to_string())?;
-    SourceNode::parse(bytes.into(), MAX_DOCUMENT).map_err(|error| error.to_string())
 }
 
 /// The arrays that stay as they are.
@@ -211,84 +196,67 @@ fn codecs(chain: &mut Value, rank: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// A source whose arrays have one more dimension.
-#[derive(Debug)]
-struct Stacked {
-    inner: Arc<dyn Source>,
-    hierarchy: Hierarchy,
-    /// The arrays with the new dimension, as the inner source has them.
-    originals: BTreeMap<NodePath, (NodePath, ArrayMetadata)>,
-    /// The coordinate, if no variable is.
-    made: Option<(NodePath, Bytes)>,
+/// The coordinates of a chunk with the new dimension.
+fn below(index: &[u32]) -> ChunkIndex {
+    let index: Vec<u32> = std::iter::once(0).chain(index.iter().copied()).collect();
+    index.into()
 }
 
-impl Stacked {
-    /// The chunk of the new coordinate, if it is made here.
-    fn made(&self, path: &NodePath) -> Option<&Bytes> {
-        let (made, chunk) = self.made.as_ref()?;
-        (made == path).then_some(chunk)
-    }
+/// An array along the new dimension.
+#[derive(Debug)]
+enum StackedArray {
+    /// An array of the source, by its path there and as the source has it.
+    Original(NodePath, ArrayMetadata),
+    /// The coordinate of the new dimension, if no variable is: its only chunk.
+    Coordinate(Bytes),
 }
 
 #[async_trait]
-impl Source for Stacked {
-    async fn hierarchy(&self) -> Result<Hierarchy, SourceError> {
-        Ok(self.hierarchy.clone())
-    }
-
-    fn chunks(
-        &self,
-        path: &NodePath,
-        array: &ArrayMetadata,
-    ) -> BoxStream<'static, Result<ChunkEntry, SourceError>> {
-        if let Some(chunk) = self.made(path) {
-            let entry = ChunkEntry::Chunk {
-                index: vec![0].into(),
-                length: chunk.len() as u64,
-            };
-            return stream::iter([Ok(entry)]).boxed();
-        }
-        let Some((path, array)) = self.originals.get(path) else {
-            return self.inner.chunks(path, array);
+impl DerivedArray for StackedArray {
+    fn chunks(&self, at: ArrayAt<'_>) -> ChunkStream {
+        let stacked = |entry| match entry {
+            ChunkEntry::Chunk { index, length } => ChunkEntry::Chunk {
+                index: below(&index),
+                length,
+            },
+            other @ ChunkEntry::Ignored { .. } => other,
         };
-        let entries = self.inner.chunks(path, array);
-        let stacked = entries.map(|entry| {
-            Ok(match entry? {
-                ChunkEntry::Chunk { index, length } => ChunkEntry::Chunk {
-                    index: below(&index),
-                    length,
-                },
-                other @ ChunkEntry::Ignored { .. } => other,
-            })
-        });
-        stacked.boxed()
+        match self {
+            Self::Original(path, array) => at.first().chunks(path, array).map_ok(stacked).boxed(),
+            Self::Coordinate(chunk) => {
+                let entry = ChunkEntry::Chunk {
+                    index: vec![0].into(),
+                    length: chunk.len() as u64,
+                };
+                stream::iter([Ok(entry)]).boxed()
+            }
+        }
     }
 
     async fn read_chunk(
         &self,
-        path: &NodePath,
-        array: &ArrayMetadata,
+        at: ArrayAt<'_>,
         index: &[u32],
         length: u64,
     ) -> Result<Bytes, SourceError> {
-        if let Some(chunk) = self.made(path) {
-            return Ok(chunk.clone());
+        match self {
+            Self::Original(path, array) => {
+                let (source, index) = (at.first(), index.get(1..).unwrap_or_default());
+                source.read_chunk(path, array, index, length).await
+            }
+            Self::Coordinate(chunk) => Ok(chunk.clone()),
         }
-        let (path, array, index) = match self.originals.get(path) {
-            Some((path, array)) => (path, array, index.get(1..).unwrap_or_default()),
-            None => (path, array, index),
-        };
-        self.inner.read_chunk(path, array, index, length).await
     }
 
-    fn references(&self, path: &NodePath) -> Result<References<'_>, String> {
-        if self.made(path).is_some() {
+    fn references<'a>(
+        &'a self,
+        parts: &'a [Arc<dyn Source>],
+        _: &NodePath,
+    ) -> Result<References<'a>, String> {
+        let Self::Original(path, _) = self else {
             return Err("it lies in no file".to_owned());
-        }
-        let Some((path, _)) = self.originals.get(path) else {
-            return self.inner.references(path);
         };
-        let references = self.inner.references(path)?;
+        let references = parts[0].references(path)?;
         let mut extents = ChunkExtents::new(references.extents.rank() + 1);
         for row in references.extents.rows() {
             extents.push(&below(row.index), row.file, row.offset, row.length);
@@ -303,48 +271,39 @@ impl Source for Stacked {
         })
     }
 
-    fn urls(&self) -> Vec<String> {
-        self.inner.urls()
-    }
-
-    fn is_at_hand(&self, path: &NodePath) -> bool {
-        let original = self.originals.get(path).map_or(path, |(path, _)| path);
-        self.made(path).is_some() || self.inner.is_at_hand(original)
-    }
-
-    fn state(&self) -> Option<String> {
-        let digest = Digest::new().text(&self.inner.state()?);
-        let pairs = self.originals.iter();
-        let digest = pairs.fold(digest, |digest, (path, (original, _))| {
-            digest.text(path.as_str()).text(original.as_str())
-        });
-        // The value that the source has along the new dimension may come from a pattern.
-        let digest = self.made.iter().fold(digest, |digest, (path, chunk)| {
-            digest.text(path.as_str()).bytes(chunk)
-        });
-        Some(digest.hex())
-    }
-
-    fn chunk_name(&self, path: &NodePath, array: &ArrayMetadata, index: &[u32]) -> String {
-        match self.originals.get(path) {
-            Some((path, array)) => {
-                let index = index.get(1..).unwrap_or_default();
-                self.inner.chunk_name(path, array, index)
-            }
-            None => self.inner.chunk_name(path, array, index),
+    fn is_at_hand(&self, parts: &[Arc<dyn Source>], _: &NodePath) -> bool {
+        match self {
+            Self::Original(path, _) => parts[0].is_at_hand(path),
+            Self::Coordinate(_) => true,
         }
     }
-}
 
-/// The coordinates of a chunk with the new dimension.
-fn below(index: &[u32]) -> ChunkIndex {
-    let index: Vec<u32> = std::iter::once(0).chain(index.iter().copied()).collect();
-    index.into()
-}
+    fn chunk_name(&self, at: ArrayAt<'_>, index: &[u32]) -> String {
+        match self {
+            Self::Original(path, array) => {
+                let index = index.get(1..).unwrap_or_default();
+                at.first().chunk_name(path, array, index)
+            }
+            Self::Coordinate(_) => at.first().chunk_name(at.path, at.array, index),
+        }
+    }
 
-impl fmt::Display for Stacked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.inner.fmt(f)
+    fn state(parts: &[Arc<dyn Source>], arrays: &BTreeMap<NodePath, Self>) -> Option<String> {
+        let digest = digest_of(parts)?;
+        let digest = arrays
+            .iter()
+            .fold(digest, |digest, (path, array)| match array {
+                Self::Original(original, _) => digest.text(path.as_str()).text(original.as_str()),
+                Self::Coordinate(_) => digest,
+            });
+        // The value that the source has along the new dimension may come from a pattern.
+        let digest = arrays
+            .iter()
+            .fold(digest, |digest, (path, array)| match array {
+                Self::Original(..) => digest,
+                Self::Coordinate(chunk) => digest.text(path.as_str()).bytes(chunk),
+            });
+        Some(digest.hex())
     }
 }
 

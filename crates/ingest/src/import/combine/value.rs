@@ -8,10 +8,10 @@ use icefield_core::NodePath;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::CombineError;
+use super::error::CombineError;
 use crate::cf::{Number, TimeUnits, moment};
-use crate::import::arrange::Opened;
 use crate::import::labels::ordered;
+use crate::import::opened::Opened;
 
 /// Elements of a chunk of the new coordinate.
 const CHUNK: usize = 512;
@@ -26,6 +26,13 @@ pub enum ValueFrom {
     Attribute(String),
     /// A variable with one element. It becomes the coordinate, with its type and attributes.
     Variable(NodePath),
+}
+
+/// A new dimension, of which each source is one element.
+#[derive(Clone, Debug)]
+pub(crate) struct Stack {
+    pub(crate) dimension: String,
+    pub(crate) from: ValueFrom,
 }
 
 impl ValueFrom {
@@ -203,14 +210,14 @@ pub(super) fn label(from: &ValueFrom, one: &Opened) -> Result<Option<Label>, Com
 /// The coordinate along a new dimension: what holds all values.
 #[derive(Clone, Debug)]
 pub(super) struct Column {
-    kind: Kind,
+    kind: ColumnType,
     chunk: usize,
     /// The document of the coordinate that is there.
     there: Option<Value>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ColumnType {
     Whole,
     Float,
     Text,
@@ -223,15 +230,15 @@ impl Column {
         there: Option<&Value>,
         count: usize,
     ) -> Self {
-        let needed = labels.fold(Kind::Whole, |kind, label| match (kind, label) {
-            (Kind::Text, _) | (_, Label::Text(_)) => Kind::Text,
-            (Kind::Float, _) | (_, Label::Float(_)) => Kind::Float,
+        let needed = labels.fold(ColumnType::Whole, |kind, label| match (kind, label) {
+            (ColumnType::Text, _) | (_, Label::Text(_)) => ColumnType::Text,
+            (ColumnType::Float, _) | (_, Label::Float(_)) => ColumnType::Float,
             (kind, _) => kind,
         });
         let stored = there.and_then(|document| match document["data_type"].as_str() {
-            Some("int64") => Some(Kind::Whole),
-            Some("float64") => Some(Kind::Float),
-            Some("string") => Some(Kind::Text),
+            Some("int64") => Some(ColumnType::Whole),
+            Some("float64") => Some(ColumnType::Float),
+            Some("string") => Some(ColumnType::Text),
             _ => None,
         });
         let chunk = there.and_then(|it| it.pointer("/chunk_grid/configuration/chunk_shape/0"));
@@ -240,8 +247,8 @@ impl Column {
             .and_then(|it| usize::try_from(it).ok());
         Self {
             kind: match stored {
-                Some(Kind::Text) => Kind::Text,
-                Some(Kind::Float) if needed != Kind::Text => Kind::Float,
+                Some(ColumnType::Text) => ColumnType::Text,
+                Some(ColumnType::Float) if needed != ColumnType::Text => ColumnType::Float,
                 _ => needed,
             },
             chunk: chunk
@@ -255,9 +262,9 @@ impl Column {
     pub(super) fn document(&self, dimension: &str) -> Value {
         let bytes = json!({ "name": "bytes", "configuration": { "endian": "little" } });
         let (data_type, fill, codec) = match self.kind {
-            Kind::Whole => ("int64", json!(0), bytes),
-            Kind::Float => ("float64", json!("NaN"), bytes),
-            Kind::Text => ("string", json!(""), json!({ "name": "vlen-utf8" })),
+            ColumnType::Whole => ("int64", json!(0), bytes),
+            ColumnType::Float => ("float64", json!("NaN"), bytes),
+            ColumnType::Text => ("string", json!(""), json!({ "name": "vlen-utf8" })),
         };
         let mut document = json!({
             "zarr_format": 3,
@@ -282,12 +289,12 @@ impl Column {
     pub(super) fn chunk(&self, label: &Label) -> Bytes {
         let rest = self.chunk - 1;
         match (self.kind, label) {
-            (Kind::Whole, Label::Whole(number)) => {
+            (ColumnType::Whole, Label::Whole(number)) => {
                 let zeros = std::iter::repeat_n(0_i64, rest);
                 let all = std::iter::once(*number).chain(zeros);
                 all.flat_map(i64::to_le_bytes).collect()
             }
-            (Kind::Float, label) => {
+            (ColumnType::Float, label) => {
                 let number = match label {
                     Label::Whole(number) => *number as f64,
                     Label::Float(number) => *number,
@@ -312,8 +319,8 @@ impl Column {
     /// A value as the coordinate holds it.
     pub(super) fn as_stored(&self, label: Label) -> Label {
         match (self.kind, label) {
-            (Kind::Float, Label::Whole(number)) => Label::Float(number as f64),
-            (Kind::Text, label) => Label::Text(label.text()),
+            (ColumnType::Float, Label::Whole(number)) => Label::Float(number as f64),
+            (ColumnType::Text, label) => Label::Text(label.text()),
             (_, label) => label,
         }
     }

@@ -13,8 +13,11 @@ use std::collections::HashMap;
 use icefield_core::ChunkId;
 use icefield_storage::{Storage, StorageExt};
 
-use super::{MAX_RECORDS, WorkKey, begin_key, below, store};
+use super::digest::WorkKey;
+use super::folder::{begin_key, below, store};
 use crate::ImportError;
+
+const MAX_RECORDS: u64 = 1 << 30;
 
 const MAGIC: &[u8; 8] = b"ICEIMPT1";
 const RECORD: usize = 16 + 12 + 8;

@@ -1,0 +1,95 @@
+//! What an import did.
+
+use icefield_core::{CommitOutcome, NodePath};
+
+use super::choices::{DifferingAttribute, Gap, Lacking, Rounded};
+use crate::{Ignored, Unsupported};
+
+/// What an import did.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ImportReport {
+    /// Groups that were created, those included that only their children implied.
+    pub new_groups: u64,
+    /// Arrays that were created.
+    pub new_arrays: u64,
+    /// Arrays that grew.
+    pub extended_arrays: Vec<NodePath>,
+    /// Groups that stayed as they were though the source says something else of them.
+    pub kept_groups: Vec<NodePath>,
+    /// Chunks that were copied.
+    pub chunks: u64,
+    /// Bytes of those chunks.
+    pub bytes: u64,
+    /// Chunks that are referred to where they lie.
+    pub virtual_chunks: u64,
+    /// Bytes of those chunks.
+    pub virtual_bytes: u64,
+    /// Of the chunks that were copied, those that were put together of elements: at seams between sources, and where
+    /// chunk grids or codecs differ, also from what was asked for.
+    pub assembled_chunks: u64,
+    /// Chunks that were decoded for that.
+    pub decoded_chunks: u64,
+    /// Of the chunks that were copied, those that an earlier attempt had stored; see [`Import::resumable`](crate::Import::resumable).
+    pub resumed_chunks: u64,
+    /// Chunks that were compared with those that were there.
+    pub compared_chunks: u64,
+    /// Arrays of which some source had its times in other units, by their paths in the sources.
+    pub converted_arrays: Vec<NodePath>,
+    /// Arrays of which some source stored its numbers otherwise, by their paths in the sources.
+    pub reencoded_arrays: Vec<NodePath>,
+    /// Arrays of which numbers were rounded for that; see [`Encoding::Within`](crate::Encoding::Within).
+    pub rounded_arrays: Vec<Rounded>,
+    /// Steps between sources that are longer than is usual.
+    pub gaps: Vec<Gap>,
+    /// Arrays that sources lack; see [`Import::missing`](crate::Import::missing).
+    pub lacking: Vec<Lacking>,
+    /// Attributes that sources have otherwise than those before them; see [`Import::attributes`](crate::Import::attributes).
+    pub attributes: Vec<DifferingAttribute>,
+    /// Sources that were there already; see [`Import::skip_existing`](crate::Import::skip_existing).
+    pub skipped: Vec<String>,
+    /// What lay in the source and belongs to no node.
+    pub ignored: Ignored,
+    /// Warnings of the sources.
+    pub warnings: Vec<String>,
+    /// Nodes that were left out because Zarr has no words for them; see [`Import::skip_unsupported`](crate::Import::skip_unsupported).
+    pub omitted: Vec<Unsupported>,
+}
+
+impl ImportReport {
+    /// Adds what another part of the same import did.
+    pub fn add(&mut self, other: Self) {
+        self.new_groups += other.new_groups;
+        self.new_arrays += other.new_arrays;
+        self.chunks += other.chunks;
+        self.bytes += other.bytes;
+        self.virtual_chunks += other.virtual_chunks;
+        self.virtual_bytes = self.virtual_bytes.saturating_add(other.virtual_bytes);
+        self.assembled_chunks += other.assembled_chunks;
+        self.decoded_chunks += other.decoded_chunks;
+        self.compared_chunks += other.compared_chunks;
+        self.resumed_chunks += other.resumed_chunks;
+        self.skipped.extend(other.skipped);
+        self.extended_arrays.extend(other.extended_arrays);
+        self.kept_groups.extend(other.kept_groups);
+        self.converted_arrays.extend(other.converted_arrays);
+        self.reencoded_arrays.extend(other.reencoded_arrays);
+        self.rounded_arrays.extend(other.rounded_arrays);
+        self.lacking.extend(other.lacking);
+        self.attributes.extend(other.attributes);
+        self.gaps.extend(other.gaps);
+        self.ignored.merge(other.ignored);
+        self.warnings.extend(other.warnings);
+        self.omitted.extend(other.omitted);
+    }
+}
+
+/// A finished import.
+#[derive(Debug)]
+#[must_use = "the branch may have moved, or the outcome may be unknown"]
+pub struct Imported {
+    /// What was staged.
+    pub report: ImportReport,
+    /// What became of the commit.
+    pub commit: CommitOutcome,
+}
