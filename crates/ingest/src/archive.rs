@@ -22,7 +22,7 @@ pub use extents::ChunkExtents;
 pub(crate) use extents::advance;
 pub use file::ArchiveFile;
 pub(crate) use file::{explained, of_tree};
-pub(crate) use keyed::{KeyedNodes, Place};
+pub(crate) use keyed::{ChunkPlace, KeyedNodes};
 pub use open_url::OpenUrl;
 pub use options::{ArchiveOptions, Overviews};
 pub(crate) use pieces::pieces;

@@ -30,13 +30,13 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_core::Session;
 
 pub(crate) use self::assembly::{Assembly, Sink};
-use self::block::{Block, Done};
+use self::block::{Block, BlockEvent};
 use self::gauge::Gauge;
 pub(crate) use self::part::{ChunksOf, OfSession, OfSource, Part};
 use crate::limits::Budget;
 use crate::{Ignored, ImportError, LayoutError, Limits, PlanError, Progress};
 
-/// What was put together.
+/// The counts of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Assembled {
     /// Chunks that were written, and those that were recalled.
@@ -49,7 +49,7 @@ pub(crate) struct Assembled {
     pub(crate) decoded: u64,
     /// The most bytes that were held at once: chunks encoded, decoded, and put together.
     pub(crate) held: u64,
-    /// What lies beside the chunks of parts and is none.
+    /// Files or objects beside the chunks of parts that are no chunks.
     pub(crate) ignored: Ignored,
 }
 
@@ -117,13 +117,13 @@ pub(crate) async fn run(
         .boxed();
     while let Some(one) = results.try_next().await? {
         match one {
-            Done::Decoded => done.decoded += 1,
-            Done::Absent => progress.absent(1),
-            Done::Compared => {
+            BlockEvent::Decoded => done.decoded += 1,
+            BlockEvent::Absent => progress.absent(1),
+            BlockEvent::Compared => {
                 progress.absent(1);
                 done.compared += 1;
             }
-            Done::Written(bytes) => {
+            BlockEvent::Written(bytes) => {
                 progress.chunk(bytes);
                 done.chunks += 1;
                 done.bytes += bytes;

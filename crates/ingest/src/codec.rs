@@ -81,7 +81,7 @@ impl Codec {
     /// Reads the document of an array.
     ///
     /// # Errors
-    /// What in it is not understood here.
+    /// The part that is not understood here.
     pub(crate) fn of(document: &Value) -> Result<Self, String> {
         let lengths = document.pointer("/chunk_grid/configuration/chunk_shape");
         let lengths = lengths.and_then(Value::as_array);
@@ -153,7 +153,7 @@ impl Codec {
     /// Decodes a chunk.
     ///
     /// # Errors
-    /// What is wrong with the bytes.
+    /// The problem with the bytes.
     pub(crate) fn decode(&self, encoded: &[u8]) -> Result<Elements, String> {
         #[cfg(feature = "codecs")]
         let elements = self.codec.decode(encoded)?;
@@ -180,7 +180,7 @@ impl Codec {
     /// Encodes a chunk.
     ///
     /// # Errors
-    /// What a codec says.
+    /// The error of a codec.
     pub(crate) fn encode(&self, elements: Elements) -> Result<Vec<u8>, String> {
         #[cfg(feature = "codecs")]
         return self.codec.encode(elements);

@@ -7,7 +7,7 @@ use crate::{SourceError, read_netcdf3, read_zip};
 /// Kinds of archive files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum ArchiveKind {
     /// HDF5, and with it NetCDF-4.
     Hdf5,
     /// NetCDF-3: classic, with 64-bit offsets, with 64-bit data.
@@ -30,11 +30,11 @@ const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 /// How a message of GRIB begins.
 const GRIB: &[u8] = b"GRIB";
 
-impl Kind {
+impl ArchiveKind {
     /// Looks at the beginning of a file. `None` if it is none of these.
     ///
     /// # Errors
-    /// What the store says.
+    /// The errors of the store.
     pub async fn of(file: &ArchiveFile) -> Result<Option<Self>, SourceError> {
         let first = file.read(0..file.size().min(8)).await?;
         if first.starts_with(b"CDF") && matches!(first.get(3), Some(1 | 2 | 5)) {
@@ -95,12 +95,12 @@ pub async fn read_archive_with(
     files: &dyn OpenUrl,
     options: ArchiveOptions,
 ) -> Result<Archive, SourceError> {
-    match Kind::of(&file).await? {
-        Some(Kind::NetCdf3) => read_netcdf3(file).await,
-        Some(Kind::Kerchunk) => read_kerchunk_with(file, files, options).await,
-        Some(Kind::Zip) => read_zip(file, !options.is_copied, options).await,
+    match ArchiveKind::of(&file).await? {
+        Some(ArchiveKind::NetCdf3) => read_netcdf3(file).await,
+        Some(ArchiveKind::Kerchunk) => read_kerchunk_with(file, files, options).await,
+        Some(ArchiveKind::Zip) => read_zip(file, !options.is_copied, options).await,
         #[cfg(feature = "hdf5")]
-        Some(Kind::Hdf5) => {
+        Some(ArchiveKind::Hdf5) => {
             let read = crate::Hdf5Options::default();
             crate::read_hdf5(
                 file,
@@ -110,19 +110,19 @@ pub async fn read_archive_with(
             .await
         }
         #[cfg(not(feature = "hdf5"))]
-        Some(Kind::Hdf5) => Err(built_without(&file, "HDF5", "hdf5")),
+        Some(ArchiveKind::Hdf5) => Err(built_without(&file, "HDF5", "hdf5")),
         #[cfg(feature = "dmrpp")]
-        Some(Kind::Dmrpp) => crate::read_dmrpp(file, files, options).await,
+        Some(ArchiveKind::Dmrpp) => crate::read_dmrpp(file, files, options).await,
         #[cfg(not(feature = "dmrpp"))]
-        Some(Kind::Dmrpp) => Err(built_without(&file, "XML", "dmrpp")),
+        Some(ArchiveKind::Dmrpp) => Err(built_without(&file, "XML", "dmrpp")),
         #[cfg(feature = "geotiff")]
-        Some(Kind::Tiff) => crate::read_geotiff(file, options).await,
+        Some(ArchiveKind::Tiff) => crate::read_geotiff(file, options).await,
         #[cfg(not(feature = "geotiff"))]
-        Some(Kind::Tiff) => Err(built_without(&file, "TIFF", "geotiff")),
+        Some(ArchiveKind::Tiff) => Err(built_without(&file, "TIFF", "geotiff")),
         #[cfg(feature = "grib")]
-        Some(Kind::Grib) => crate::read_grib(file, options).await,
+        Some(ArchiveKind::Grib) => crate::read_grib(file, options).await,
         #[cfg(not(feature = "grib"))]
-        Some(Kind::Grib) => Err(built_without(&file, "GRIB", "grib")),
+        Some(ArchiveKind::Grib) => Err(built_without(&file, "GRIB", "grib")),
         None => {
             let problem = "it begins like none of HDF5, NetCDF-4, NetCDF-3, GRIB, zip, kerchunk's JSON, DMR++ and TIFF";
             Err(SourceError::damaged(file.url(), problem))

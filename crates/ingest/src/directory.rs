@@ -71,7 +71,7 @@ impl fmt::Display for ZarrDirectory {
 }
 
 impl Root {
-    /// What messages call something below the root.
+    /// The name in messages of something below the root.
     fn name_of(&self, path: &str) -> String {
         let name = self.0.to_string();
         match path.trim_end_matches('/') {
@@ -80,7 +80,7 @@ impl Root {
         }
     }
 
-    /// What the tree says of something below the root.
+    /// The error of the tree for something below the root.
     fn explained(&self, path: &str, error: impl Into<TreeError>) -> SourceError {
         match error.into() {
             // It may be on the way.
@@ -114,7 +114,7 @@ impl Root {
     }
 }
 
-/// What a tree says, of something that messages call `name`.
+/// Returns the error of a tree for something that messages call `name`.
 fn explained(name: String, error: TreeError) -> SourceError {
     match error {
         TreeError::Missing { .. } => SourceError::NotFound { name },

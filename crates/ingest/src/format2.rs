@@ -35,7 +35,7 @@ pub(crate) struct Array2 {
     grid: Vec<u64>,
     chunk_shape: Vec<u64>,
     shards: Option<Shards>,
-    /// What stands for an inner chunk that a shard lacks, where that is written, too.
+    /// The bytes of an inner chunk that a shard lacks, where that is written, too.
     absent: Option<Bytes>,
     recoder: Option<Recoder>,
     /// Bytes of a chunk that is written, decoded.
@@ -46,7 +46,7 @@ impl Array2 {
     /// Describes an array. `document` is its `zarr.json`; `longest` the bytes of its longest text, which netCDF has to know.
     ///
     /// # Errors
-    /// What of it cannot be said in format 2.
+    /// The part that format 2 cannot express.
     pub(crate) fn new(
         document: &Value,
         array: &ArrayMetadata,
@@ -161,7 +161,7 @@ impl Array2 {
     /// Makes what is written of a chunk: keys below the array's directory, and bytes.
     ///
     /// # Errors
-    /// What is wrong with the bytes.
+    /// The problem with the bytes.
     pub(crate) fn chunks(
         &self,
         index: &[u32],

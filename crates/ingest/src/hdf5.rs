@@ -76,7 +76,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::{Archive, ArchiveFile, SourceError};
 use file::Hdf5;
 pub use options::Hdf5Options;
-use ranges::{Ask, Ranges};
+use ranges::{RangeRequest, Ranges};
 
 /// Reads what an HDF5 or NetCDF-4 file holds. The archive has this one file.
 ///
@@ -87,7 +87,7 @@ use ranges::{Ask, Ranges};
 /// # Cancel safety
 /// Nothing is written. A dropped future ends the thread at its next read.
 pub async fn read_hdf5(file: ArchiveFile, options: Hdf5Options) -> Result<Archive, SourceError> {
-    let (ask, mut asked) = mpsc::channel::<Ask>(1);
+    let (ask, mut asked) = mpsc::channel::<RangeRequest>(1);
     let ranges = Ranges::new(ask, file.size());
     let (name, archived) = (file.url().to_owned(), file.clone());
     let parse = move || {
@@ -106,14 +106,14 @@ pub async fn read_hdf5(file: ArchiveFile, options: Hdf5Options) -> Result<Archiv
     // parsers would take them all.
     let thread = std::thread::Builder::new().name("hdf5".to_owned());
     let started = thread.spawn(move || {
-        // Nobody waits for what was given up.
+        // The receiver of an abandoned read is gone.
         let _given_up = done.send(parse());
     });
     started.map_err(|source| SourceError::Other {
         name: file.url().to_owned(),
         source: Box::new(source),
     })?;
-    while let Some(Ask { range, answer }) = asked.recv().await {
+    while let Some(RangeRequest { range, answer }) = asked.recv().await {
         // A parser that no longer waits has ended already.
         let _ended = answer.send(file.read(range).await);
     }

@@ -1,4 +1,4 @@
-//! What a source holds beside the hierarchy.
+//! Files and objects of a source beside the hierarchy.
 
 /// Names kept as examples.
 const EXAMPLES: usize = 20;

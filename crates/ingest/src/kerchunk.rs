@@ -21,7 +21,7 @@ use bytes::Bytes;
 
 use crate::SourceError;
 use crate::archive::values::base64_bytes;
-use crate::archive::{Archive, ArchiveFile, ArchiveOptions, KeyedNodes, OpenUrl, Place};
+use crate::archive::{Archive, ArchiveFile, ArchiveOptions, ChunkPlace, KeyedNodes, OpenUrl};
 use crate::formats::{is_format_2, is_format_3};
 use crate::lossy;
 use crate::names::MAX_DOCUMENT;
@@ -237,7 +237,7 @@ impl References<'_> {
         Ok(())
     }
 
-    fn place(&mut self, key: &str) -> Result<Option<Place>, SourceError> {
+    fn place(&mut self, key: &str) -> Result<Option<ChunkPlace>, SourceError> {
         self.nodes.place(key, || format!("{key} in {}", self.name))
     }
 

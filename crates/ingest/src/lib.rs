@@ -70,6 +70,7 @@ mod names;
 mod netcdf;
 mod netcdf3;
 mod numbers;
+mod operation;
 mod packing;
 mod plan;
 mod progress;
@@ -87,7 +88,7 @@ pub use archive::{
 };
 pub use cf::TimeError;
 pub use chunk_layout::{ChunkLayout, ChunkLength, Compression, LayoutError, Shards};
-pub use detect::{Kind, read_archive, read_archive_with};
+pub use detect::{ArchiveKind, read_archive, read_archive_with};
 #[cfg(unix)]
 pub use directory::ZarrDirectory;
 #[cfg(feature = "dmrpp")]

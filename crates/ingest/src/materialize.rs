@@ -6,17 +6,18 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_core::{
-    BranchName, ChunkIndex, ChunkLocation, ChunkRead, CommitError, CommitOutcome, Interrupt,
-    NodeKind, NodePath, Repository, Session, SessionError, WriteMode,
+    BranchName, ChunkIndex, ChunkLocation, ChunkRead, CommitOutcome, Interrupt, NodeKind, NodePath,
+    Repository, Session, SessionError, WriteMode,
 };
 
 use crate::limits::Budget;
+use crate::operation::{self, operation_methods};
 use crate::{ImportError, Limits, Progress};
 
 /// Chunks that are listed before their bytes are read together.
 const BATCH: usize = 1024;
 
-/// What was copied.
+/// The report of the copies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MaterializeReport {
@@ -68,23 +69,7 @@ impl Materialize {
         self
     }
 
-    /// Sets how much is under way at once.
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-
-    /// Tells `progress` how far it is.
-    pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
-        self.progress = progress;
-        self
-    }
-
-    /// Ends early, as [`ImportError::Interrupted`], once `interrupt` is raised, as long as the branch is not being moved.
-    pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
-        self.interrupt = interrupt.clone();
-        self
-    }
+    operation_methods!("ImportError", "the branch is not being moved");
 
     /// Copies on a branch, in one commit. `None`: there is no virtual chunk, and no commit. On any error, and if it is
     /// stopped, the branch is where it was.
@@ -102,13 +87,9 @@ impl Materialize {
         if report.chunks == 0 {
             return Ok((report, None));
         }
-        self.progress.finishing();
-        let commit = session.commit(message).interruptible(&self.interrupt);
-        match commit.await {
-            Err(CommitError::Interrupted(interrupted)) => Err(interrupted.into()),
-            Err(CommitError::NothingToCommit) => Ok((report, None)),
-            commit => Ok((report, Some(commit?))),
-        }
+        let commit = session.commit(message);
+        let commit = operation::commit(commit, &*self.progress, &self.interrupt).await?;
+        Ok((report, commit))
     }
 
     /// Puts the copies into a writable session without committing them. After an error the session holds part of them:

@@ -23,7 +23,7 @@ use icefield_format::MAX_RANK;
 use crate::archive::{Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, values};
 use crate::{SourceError, netcdf3::header::Variable};
 
-use cursor::Stop;
+use cursor::CursorError;
 use header::Header;
 use layout::{Layout, Records};
 
@@ -79,8 +79,10 @@ async fn read_header(file: &ArchiveFile) -> Result<Header, SourceError> {
         let bytes = file.read(0..length).await?;
         let needed = match Header::parse(&bytes, file.size()) {
             Ok(header) => return Ok(header),
-            Err(Stop::Damaged(problem)) => return Err(SourceError::damaged(file.url(), problem)),
-            Err(Stop::Short { needed }) => needed,
+            Err(CursorError::Damaged(problem)) => {
+                return Err(SourceError::damaged(file.url(), problem));
+            }
+            Err(CursorError::Short { needed }) => needed,
         };
         let damaged = |problem: &str| Err(SourceError::damaged(file.url(), problem));
         if needed > file.size() {

@@ -71,7 +71,7 @@ pub(crate) struct NumberDecoder {
     width: usize,
     /// Stored numbers that stand for "missing".
     missing: Vec<Number>,
-    /// What is stored for a missing number: the first of those that the attributes name, or NaN.
+    /// The stored value of a missing number: the first of those that the attributes name, or NaN.
     missing_element: Option<Vec<u8>>,
     scale: Option<f64>,
     offset: Option<f64>,

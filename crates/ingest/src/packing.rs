@@ -57,7 +57,7 @@ pub enum PackingError {
         /// How numbers are stored where it goes.
         stored: String,
     },
-    /// What would be stored for it says that there is none.
+    /// The stored value would read as missing.
     #[error(
         "it holds {value}, and what {stored} would hold for it reads as missing: store decoded numbers with --unpack"
     )]
@@ -77,7 +77,7 @@ pub enum PackingError {
     },
 }
 
-/// What makes stored numbers of one array those of another.
+/// Converts stored numbers of one array to those of another.
 #[derive(Clone, Debug)]
 pub(crate) struct Repacking {
     from: NumberDecoder,
@@ -293,7 +293,7 @@ mod tests {
         Repacking::new(decoder(from), (decoder(to), to), tolerance)
     }
 
-    /// What a number of one array becomes in another.
+    /// The result of converting one number.
     fn one(
         (from, stored): (&Value, f64),
         to: &Value,

@@ -1,5 +1,5 @@
-//! What an import will do, decided before anything is written: pure functions of the source's nodes and of
-//! what the repository has at the same paths.
+//! The plan of an import, decided before anything is written: pure functions of the source's nodes and of
+//! the nodes of the repository at the same paths.
 
 mod along;
 mod append;

@@ -1,8 +1,8 @@
-//! Who wants to know how far an import or export is.
+//! Reports of how far an import or export is.
 
 use icefield_core::{ArrayMetadata, NodePath};
 
-/// Is told how far an import or export is, from the task that runs it. Do little: the copying waits.
+/// Receives reports of how far an import or export is, from the task that runs it. An implementation does little: the copying waits.
 pub trait Progress: Send + Sync {
     /// There are at most so many chunks more. Arrays may have fewer than their grid has room for; those that
     /// are not there are reported as [`Progress::absent`].
@@ -34,5 +34,5 @@ pub(crate) fn most_chunks(array: &ArrayMetadata) -> u64 {
     (array.chunk_counts.iter()).fold(1, |most, count| most.saturating_mul(u64::from(*count)))
 }
 
-/// Nobody wants to know.
+/// Ignores all reports.
 impl Progress for () {}

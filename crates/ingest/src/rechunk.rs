@@ -7,14 +7,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::TryStreamExt;
 use icefield_core::{
-    ArrayMetadata, BranchName, CommitError, CommitOutcome, Detector, Interrupt, NodeMetadata,
-    NodePath, Repository, Session, SessionError, WriteMode,
+    ArrayMetadata, BranchName, CommitOutcome, Detector, Interrupt, NodeMetadata, NodePath,
+    Repository, Session, SessionError, WriteMode,
 };
 use serde_json::Value;
 
 use crate::assemble::{self, Assembly, OfSession, Sink};
 use crate::chunk_layout::{Described, applied, check_names};
 use crate::codec::Codec;
+use crate::operation::{self, operation_methods};
 use crate::plan::document_error;
 use crate::{ChunkLayout, ImportError, LayoutError, Limits, PlanError, Progress};
 
@@ -30,7 +31,7 @@ pub struct ArrayLayout {
     pub codecs: Vec<String>,
 }
 
-/// What a rechunking would do. Nothing was written to find it out.
+/// The plan of a rechunking. Nothing was written to make it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RechunkPlan {
@@ -56,7 +57,7 @@ pub struct RechunkPlan {
     pub held: u64,
 }
 
-/// What was rechunked.
+/// The report of a rechunking.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RechunkReport {
@@ -81,6 +82,16 @@ pub struct RechunkReport {
 }
 
 impl RechunkReport {
+    /// Returns the report of a plan of which nothing was done yet.
+    fn of(plan: RechunkPlan) -> Self {
+        Self {
+            before: plan.before,
+            after: plan.after,
+            was_needed: plan.is_needed,
+            ..Self::default()
+        }
+    }
+
     /// Adds what another part of the same rechunking wrote; memory is that of the one which held the most.
     pub fn add(&mut self, part: Self) {
         self.chunks += part.chunks;
@@ -117,7 +128,7 @@ impl fmt::Debug for Rechunk {
     }
 }
 
-/// What is to be done with an array.
+/// The work to be done on an array.
 struct Prepared {
     plan: RechunkPlan,
     array: ArrayMetadata,
@@ -137,23 +148,7 @@ impl Rechunk {
         }
     }
 
-    /// Sets how much is under way at once.
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-
-    /// Tells `progress` how far it is.
-    pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
-        self.progress = progress;
-        self
-    }
-
-    /// Ends early, as [`ImportError::Interrupted`], once `interrupt` is raised, as long as the branch is not being moved.
-    pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
-        self.interrupt = interrupt.clone();
-        self
-    }
+    operation_methods!("ImportError", "the branch is not being moved");
 
     /// Rechunks on a branch, in one commit. `None`: the array has the layout already, and there is no commit. On any error, and
     /// if it is stopped, the branch is where it was.
@@ -172,15 +167,9 @@ impl Rechunk {
         if !report.was_needed {
             return Ok((report, None));
         }
-        self.progress.finishing();
-        let commit = session
-            .commit(message)
-            .rebase_with(Detector::Strict)
-            .interruptible(&self.interrupt);
-        match commit.await {
-            Err(CommitError::Interrupted(interrupted)) => Err(interrupted.into()),
-            commit => Ok((report, Some(commit?))),
-        }
+        let commit = session.commit(message).rebase_with(Detector::Strict);
+        let commit = operation::commit(commit, &*self.progress, &self.interrupt).await?;
+        Ok((report, commit))
     }
 
     /// Finds out what [`Rechunk::run`] would do. No chunk is read.
@@ -223,12 +212,7 @@ impl Rechunk {
     /// As [`Rechunk::run`], for what can be known without reading chunks.
     pub async fn begin(&self, session: &Session) -> Result<RechunkReport, ImportError> {
         let Prepared { plan, array, work } = self.prepare(session, session).await?;
-        let mut report = RechunkReport {
-            before: plan.before,
-            after: plan.after,
-            was_needed: plan.is_needed,
-            ..RechunkReport::default()
-        };
+        let mut report = RechunkReport::of(plan);
         (report.chunks_before, report.bytes_before) = self.chunks_of(session).await?;
         if let Some((document, _)) = work {
             let all: Vec<Range<u32>> = array.chunk_counts.iter().map(|count| 0..*count).collect();
@@ -263,12 +247,7 @@ impl Rechunk {
         (number, of): (u32, u32),
     ) -> Result<RechunkReport, ImportError> {
         let Prepared { plan, work, .. } = self.prepare(before, before).await?;
-        let mut report = RechunkReport {
-            before: plan.before,
-            after: plan.after,
-            was_needed: plan.is_needed,
-            ..RechunkReport::default()
-        };
+        let mut report = RechunkReport::of(plan);
         if let Some((_, assembly)) = work {
             self.progress.array(&self.path);
             let part = assembly.share((number.into(), of.into()), self.limits);

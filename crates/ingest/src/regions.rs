@@ -38,7 +38,7 @@ impl Region {
         usize::try_from(all?).ok()
     }
 
-    /// What two boxes have in common; `None` if that is nothing.
+    /// Returns the intersection of two boxes; `None` if it is empty.
     pub(crate) fn common(&self, other: &Self) -> Option<Self> {
         let (mut start, mut shape) = (Vec::new(), Vec::new());
         for at in 0..self.start.len() {

@@ -1,4 +1,4 @@
-//! What an import reads from.
+//! Sources, from which an import reads.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -81,7 +81,7 @@ impl SharedNodes {
 pub struct Hierarchy {
     /// The nodes by path, from the root of the source. A group that only its children imply may be missing.
     pub nodes: BTreeMap<NodePath, SourceNode>,
-    /// What lies between the nodes and is none.
+    /// Files or objects between the nodes that belong to none.
     pub ignored: Ignored,
     /// Warnings of an import.
     pub warnings: Vec<String>,
@@ -96,7 +96,7 @@ pub struct Unsupported {
     pub path: NodePath,
     /// The file that has it.
     pub name: String,
-    /// What is in the way.
+    /// The obstacle.
     pub reason: String,
 }
 
@@ -129,7 +129,7 @@ pub enum ChunkEntry {
     },
     /// Something that is no chunk and that may be left out.
     Ignored {
-        /// What messages call it.
+        /// Its name in messages.
         name: String,
     },
 }
@@ -169,7 +169,7 @@ pub trait Source: fmt::Debug + fmt::Display + Send + Sync + 'static {
     /// Reads a chunk that [`Source::chunks`] listed.
     ///
     /// # Errors
-    /// Also if it does not have the length that was listed: then somebody is writing the source.
+    /// Also if it does not have the length that was listed: then another program is writing the source.
     async fn read_chunk(
         &self,
         path: &NodePath,

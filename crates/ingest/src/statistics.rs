@@ -61,7 +61,7 @@ pub enum StatisticsError {
     },
 }
 
-/// What the numbers of an array say.
+/// The description of the numbers of an array.
 #[derive(Clone, Debug)]
 pub struct ArrayStatistics {
     /// Elements per dimension.

@@ -27,11 +27,11 @@ const ATTRIBUTES: &str = ".zattrs";
 
 /// Documents of a hierarchy, by node.
 #[derive(Debug, Default)]
-pub(crate) struct Documents(BTreeMap<NodePath, Parts>);
+pub(crate) struct Documents(BTreeMap<NodePath, NodeDocuments>);
 
 /// The documents of a node.
 #[derive(Debug, Default)]
-struct Parts {
+struct NodeDocuments {
     array: Option<Value>,
     attributes: Map<String, Value>,
 }
@@ -94,7 +94,7 @@ pub(crate) fn nodes(
     Ok(nodes)
 }
 
-/// What is said of an array whose writer may have swapped its numbers.
+/// The warning for an array whose writer may have swapped its numbers.
 fn suspicion(path: &str) -> String {
     format!(
         "{path} says that its numbers are big-endian, and its writer, netCDF-C before 4.9.3, stored little-endian ones: if the values are wrong, import with --legacy-endian"

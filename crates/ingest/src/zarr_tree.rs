@@ -12,7 +12,7 @@ use std::sync::Arc;
 use futures::TryStreamExt;
 use icefield_storage::{ListOptions, Prefix, Storage, StorageExt};
 
-use self::listed::{Item, Listed, add_file, url_of};
+use self::listed::{TreeValue, TreeValues, add_file, url_of};
 use crate::SourceError;
 use crate::archive::{Archive, ArchiveFile, ArchiveOptions, explained};
 
@@ -38,7 +38,7 @@ pub async fn read_zarr(
 ) -> Result<Archive, SourceError> {
     let options = options.into();
     let url = url.trim_end_matches('/');
-    let mut listed = Listed::default();
+    let mut listed = TreeValues::default();
     // What has a name that is no key may be a chunk, which would be missing.
     let mut list = storage.list_strict(ListOptions::prefix(prefix.clone()));
     while let Some(object) = list
@@ -49,7 +49,7 @@ pub async fn read_zarr(
         let key = object.key.below(prefix).unwrap_or_default().to_owned();
         let name = url_of(url, &key);
         let file = ArchiveFile::of_object(Arc::clone(&storage), object, name);
-        listed.add(Item { key, file });
+        listed.add(TreeValue { key, file });
     }
     let (mut nodes, chunks) = listed.read(url, options).await?;
     let mut files = Vec::with_capacity(chunks.len());

@@ -1,6 +1,6 @@
 //! How far an import is.
 
-/// Is told how far an import is, from the task that runs it. Do little: the import waits.
+/// Receives reports of how far an import is, from the task that runs it. An implementation does little: the import waits.
 pub trait Progress: Send + Sync {
     /// One more snapshot was read and checked.
     fn checked(&self) {}

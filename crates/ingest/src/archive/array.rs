@@ -19,7 +19,7 @@ pub struct Archive {
     pub files: Vec<ArchiveFile>,
     /// The nodes by path. Groups that only their children imply may be missing.
     pub nodes: BTreeMap<NodePath, ArchiveNode>,
-    /// What lies between the nodes and is none.
+    /// Files or objects between the nodes that belong to none.
     pub ignored: Ignored,
     /// Warnings of an import.
     pub warnings: Vec<String>,
@@ -84,7 +84,7 @@ pub enum ArchiveChunks {
     Recoded {
         /// Where they lie.
         extents: ChunkExtents,
-        /// What makes chunks of the codecs of their bytes.
+        /// The function that makes chunks of the codecs of their bytes.
         recode: Recode,
         /// Why they cannot be referred to.
         reason: String,
@@ -113,7 +113,7 @@ impl Recode {
     /// Makes a chunk.
     ///
     /// # Errors
-    /// What is wrong with its bytes.
+    /// The problem with its bytes.
     pub fn chunk(
         &self,
         index: &[u32],
@@ -130,7 +130,7 @@ impl std::fmt::Debug for Recode {
     }
 }
 
-/// What the decoded bytes of a chunk are.
+/// The layout of the decoded bytes of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// Bytes of an element.

@@ -13,12 +13,12 @@ use crate::SourceError;
 /// One state of a file on some storage: every read is of that state, or an error.
 #[derive(Clone)]
 pub struct ArchiveFile {
-    place: Place,
+    place: FileLocation,
     url: Arc<str>,
 }
 
 #[derive(Clone)]
-enum Place {
+enum FileLocation {
     Object(Arc<dyn Storage>, ObjectMeta),
     /// An entry of a zip file, which no reference can name.
     Entry(ZipTree, TreeKey, u64),
@@ -48,7 +48,7 @@ impl ArchiveFile {
         url: impl Into<Arc<str>>,
     ) -> Self {
         Self {
-            place: Place::Object(storage, meta),
+            place: FileLocation::Object(storage, meta),
             url: url.into(),
         }
     }
@@ -56,7 +56,7 @@ impl ArchiveFile {
     /// Returns an entry of a zip file that has so many bytes.
     pub(crate) fn of_entry(tree: ZipTree, key: TreeKey, size: u64, url: String) -> Self {
         Self {
-            place: Place::Entry(tree, key, size),
+            place: FileLocation::Entry(tree, key, size),
             url: url.into(),
         }
     }
@@ -69,22 +69,22 @@ impl ArchiveFile {
     /// Returns the size in bytes.
     pub fn size(&self) -> u64 {
         match &self.place {
-            Place::Object(_, meta) => meta.size,
-            Place::Entry(_, _, size) => *size,
+            FileLocation::Object(_, meta) => meta.size,
+            FileLocation::Entry(_, _, size) => *size,
         }
     }
 
     /// Returns what the store says of the file; `None` of an entry of a zip file, to which nothing can refer.
     pub fn meta(&self) -> Option<&ObjectMeta> {
         match &self.place {
-            Place::Object(_, meta) => Some(meta),
-            Place::Entry(..) => None,
+            FileLocation::Object(_, meta) => Some(meta),
+            FileLocation::Entry(..) => None,
         }
     }
 
     /// Opens the file as a zip file.
     pub(crate) async fn zip(&self) -> Result<ZipTree, SourceError> {
-        let Place::Object(storage, meta) = &self.place else {
+        let FileLocation::Object(storage, meta) = &self.place else {
             return Err(SourceError::damaged(&self.url, "it lies in a zip file"));
         };
         // zarr-python writes a document anew behind its old one; of both, Python's `zipfile` reads the last.
@@ -95,7 +95,7 @@ impl ArchiveFile {
 
     /// Returns where in its zip file an entry lies, if it lies there as it is.
     pub(crate) async fn stored(&self) -> Result<Option<Range<u64>>, SourceError> {
-        let Place::Entry(tree, key, _) = &self.place else {
+        let FileLocation::Entry(tree, key, _) = &self.place else {
             return Ok(None);
         };
         let stored = tree.stored(key).await;
@@ -118,8 +118,8 @@ impl ArchiveFile {
         }
         let range = GetRange::Bounded(range);
         let (storage, meta) = match &self.place {
-            Place::Object(storage, meta) => (storage, meta),
-            Place::Entry(tree, key, _) => {
+            FileLocation::Object(storage, meta) => (storage, meta),
+            FileLocation::Entry(tree, key, _) => {
                 let found = tree.get(key, range).await;
                 let found = found.map_err(|error| of_tree(&self.url, error))?;
                 return found.ok_or_else(|| SourceError::Changed {
@@ -136,7 +136,7 @@ impl ArchiveFile {
     }
 }
 
-/// What a tree says, of something that messages call `name`.
+/// Returns the error of a tree for something that messages call `name`.
 pub(crate) fn of_tree(name: &str, error: TreeError) -> SourceError {
     let name = name.to_owned();
     match error {

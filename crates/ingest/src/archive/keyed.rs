@@ -19,7 +19,7 @@ const MAX_KEY: usize = 8 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct KeyedNodes {
     groups: BTreeMap<NodePath, Map<String, Value>>,
-    arrays: Vec<Keyed>,
+    arrays: Vec<KeyedArray>,
     /// Positions of the arrays by the directory of their keys, without a final slash.
     directories: HashMap<String, usize>,
     ignored: Ignored,
@@ -28,11 +28,11 @@ pub(crate) struct KeyedNodes {
 }
 
 #[derive(Debug)]
-struct Keyed {
+struct KeyedArray {
     path: NodePath,
     array: ArchiveArray,
     keys: ChunkKeys,
-    /// What chunk 0 is stored under per dimension, where that is not 0.
+    /// The number under which chunk 0 is stored per dimension, where that is not 0.
     offset: Option<Vec<i64>>,
     /// Chunks in the store that lie outside of the window that the offset says.
     outside: u64,
@@ -43,13 +43,13 @@ struct Keyed {
 
 /// A chunk that a key names.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct ChunkPlace {
     /// Position of the array.
     pub(crate) array: usize,
     pub(crate) index: ChunkIndex,
 }
 
-impl Keyed {
+impl KeyedArray {
     /// Finds the chunk of a key below the array's directory; `None` outside of a window.
     fn find(&self, key: &str) -> Result<Option<ChunkIndex>, String> {
         // VirtualiZarr names the only chunk of a scalar by nothing at all.
@@ -97,7 +97,7 @@ impl KeyedNodes {
     ) {
         let directory = path.as_str().trim_start_matches('/').to_owned();
         self.directories.insert(directory, self.arrays.len());
-        self.arrays.push(Keyed {
+        self.arrays.push(KeyedArray {
             path,
             grid: array.grid(),
             extents: ChunkExtents::new(array.rank()),
@@ -169,7 +169,7 @@ impl KeyedNodes {
         &mut self,
         key: &str,
         name: impl Fn() -> String,
-    ) -> Result<Option<Place>, SourceError> {
+    ) -> Result<Option<ChunkPlace>, SourceError> {
         let refuse = |problem: String| {
             let name = name();
             Err(SourceError::NotAChunk { name, problem })
@@ -188,7 +188,7 @@ impl KeyedNodes {
             return Ok(None);
         };
         match keyed.find(rest) {
-            Ok(Some(index)) => Ok(Some(Place {
+            Ok(Some(index)) => Ok(Some(ChunkPlace {
                 array: position,
                 index,
             })),
@@ -230,7 +230,7 @@ impl KeyedNodes {
 
     /// Finds a chunk by its place in the order of the elements; `None` beyond the last one.
     #[cfg(feature = "kerchunk-parquet")]
-    pub(crate) fn place_of(&self, array: usize, mut number: u64) -> Option<Place> {
+    pub(crate) fn place_of(&self, array: usize, mut number: u64) -> Option<ChunkPlace> {
         let grid = &self.arrays.get(array)?.grid;
         let mut index = vec![0_u32; grid.len()];
         for (at, length) in index.iter_mut().zip(grid).rev() {
@@ -238,24 +238,24 @@ impl KeyedNodes {
             number = number.checked_div(*length)?;
         }
         let index = index.into();
-        (number == 0).then_some(Place { array, index })
+        (number == 0).then_some(ChunkPlace { array, index })
     }
 
     /// Returns the path of the array that a chunk belongs to.
-    pub(crate) fn path_of(&self, place: &Place) -> NodePath {
+    pub(crate) fn path_of(&self, place: &ChunkPlace) -> NodePath {
         let keyed = self.arrays.get(place.array);
         keyed.map_or_else(NodePath::root, |keyed| keyed.path.clone())
     }
 
     /// Adds a chunk that lies in a file.
-    pub(crate) fn add_extent(&mut self, place: &Place, file: u32, offset: u64, length: u64) {
+    pub(crate) fn add_extent(&mut self, place: &ChunkPlace, file: u32, offset: u64, length: u64) {
         if let Some(keyed) = self.arrays.get_mut(place.array) {
             keyed.extents.push(&place.index, file, offset, length);
         }
     }
 
     /// Adds a chunk whose bytes are here.
-    pub(crate) fn add_made(&mut self, place: Place, bytes: Bytes) {
+    pub(crate) fn add_made(&mut self, place: ChunkPlace, bytes: Bytes) {
         if let Some(keyed) = self.arrays.get_mut(place.array) {
             keyed.made.push((place.index, bytes));
         }

@@ -1,4 +1,4 @@
-//! What a reader of archive files is told.
+//! The options of a reader of archive files.
 
 use icefield_nczarr::ReadOptions;
 

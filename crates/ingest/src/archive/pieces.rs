@@ -1,6 +1,6 @@
 //! Cutting an array that lies in one piece into chunks that do so, too.
 
-/// What a chunk should have, in bytes.
+/// The length that a chunk should have, in bytes.
 const WANTED: u64 = 4 << 20;
 /// Up to here an array is one chunk.
 const WHOLE: u64 = 8 << 20;

@@ -17,7 +17,7 @@ use crate::import::Digest;
 use crate::source::References;
 use crate::{ChunkEntry, Hierarchy, Source, SourceError, SourceNode};
 
-/// What a reader found, ready to be imported.
+/// The findings of a reader, ready to be imported.
 #[derive(Debug)]
 pub struct ArchiveSource {
     name: String,

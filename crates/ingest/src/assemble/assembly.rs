@@ -9,7 +9,7 @@ use super::part::Part;
 use crate::codec::Codec;
 use crate::regions::Region;
 
-/// What becomes of a chunk once all its elements are there.
+/// The destination of a chunk once all its elements are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sink {
     /// It is written.
@@ -36,7 +36,7 @@ pub(crate) struct Assembly {
     /// Of the blocks of these chunks, those that are made; `None` for all.
     pub(super) own_blocks: Option<Range<u64>>,
     pub(super) sink: Sink,
-    /// What is remembered of the chunks that were made, if anything.
+    /// The chunks that an earlier attempt has made.
     pub(super) memory: Memory,
 }
 
@@ -111,7 +111,7 @@ impl Assembly {
         Region::of_chunk(place, &self.chunk_shape)
     }
 
-    /// What of a box a part has; `None` if that is nothing.
+    /// The part of a box that a part has; `None` if it is empty.
     pub(super) fn of_part(&self, part: &Part, region: &Region) -> Option<Region> {
         let mut all = Region::new(vec![0; self.shape.len()], self.shape.clone());
         all.start[self.axis] = part.at;

@@ -16,7 +16,7 @@ use crate::{ImportError, SourceError};
 
 /// One thing that was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Done {
+pub(super) enum BlockEvent {
     /// A chunk of a part was decoded.
     Decoded,
     /// A chunk was written, of so many bytes.
@@ -29,16 +29,16 @@ pub(super) enum Done {
 
 /// A chunk that waits for elements.
 #[derive(Debug)]
-struct Open {
+struct OpenChunk {
     /// Chunks of parts that reach into it and were not looked at yet.
     left: u64,
     /// `None` as long as none of them exists.
-    elements: Option<Filled>,
+    elements: Option<FilledChunk>,
 }
 
 /// Elements, counted.
 #[derive(Debug)]
-struct Filled {
+struct FilledChunk {
     elements: Elements,
     _held: Held,
 }
@@ -48,7 +48,7 @@ pub(super) struct Block {
     assembly: Arc<Assembly>,
     region: Region,
     /// By place in the grid.
-    open: Mutex<HashMap<Vec<u64>, Arc<Mutex<Open>>>>,
+    open: Mutex<HashMap<Vec<u64>, Arc<Mutex<OpenChunk>>>>,
     gauge: Arc<Gauge>,
 }
 
@@ -76,7 +76,7 @@ impl Block {
         self: Arc<Self>,
         session: Session,
         window: usize,
-    ) -> impl Stream<Item = Result<Done, ImportError>> + Send {
+    ) -> impl Stream<Item = Result<BlockEvent, ImportError>> + Send {
         let number_of_parts = self.assembly.parts.len();
         let block = Arc::clone(&self);
         let steps = (0..number_of_parts).flat_map(move |part| block.steps(part));
@@ -139,7 +139,7 @@ impl Block {
         })
     }
 
-    async fn step(&self, session: &Session, step: &Step) -> Result<Vec<Done>, ImportError> {
+    async fn step(&self, session: &Session, step: &Step) -> Result<Vec<BlockEvent>, ImportError> {
         let (assembly, mut done) = (&*self.assembly, Vec::new());
         let part = &assembly.parts[step.part];
         let index = assembly.index(&step.place);
@@ -148,7 +148,7 @@ impl Block {
         let _encoded = read.as_ref().map(|it| self.gauge.hold(it.len() as u64));
         let decoded = match &read {
             Some(bytes) => {
-                done.push(Done::Decoded);
+                done.push(BlockEvent::Decoded);
                 Some(part.codec.decode(bytes).map_err(damaged)?)
             }
             // What is put together begins with fill values.
@@ -181,14 +181,14 @@ impl Block {
         step: &Step,
         decoded: Option<&Elements>,
         to: &[u64],
-    ) -> Result<Option<Option<Filled>>, String> {
+    ) -> Result<Option<Option<FilledChunk>>, String> {
         let (assembly, axis) = (&*self.assembly, self.assembly.axis);
         let part = &assembly.parts[step.part];
         let whole = assembly.chunk_box(to);
         let open = {
             let mut all = self.open.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(all.entry(to.to_vec()).or_insert_with(|| {
-                Arc::new(Mutex::new(Open {
+                Arc::new(Mutex::new(OpenChunk {
                     left: self.reach_into(&whole),
                     elements: None,
                 }))
@@ -197,7 +197,7 @@ impl Block {
         let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
         if let (Some(from), Some(common)) = (decoded, step.region.common(&whole)) {
             let codec = &assembly.codec;
-            let into = open.elements.get_or_insert_with(|| Filled {
+            let into = open.elements.get_or_insert_with(|| FilledChunk {
                 elements: codec.filled_chunk(),
                 _held: self.gauge.hold(codec.chunk_bytes()),
             });
@@ -236,14 +236,14 @@ impl Block {
         &self,
         session: &Session,
         place: &[u64],
-        filled: Option<Filled>,
-    ) -> Result<Done, ImportError> {
+        filled: Option<FilledChunk>,
+    ) -> Result<BlockEvent, ImportError> {
         let (path, codec) = (&self.assembly.path, &self.assembly.codec);
         let index = self.assembly.index(place);
         let damaged =
             |problem: String| SourceError::damaged(&format!("chunk {index} of {path}"), problem);
         match (self.assembly.sink, filled) {
-            (Sink::Write, None) => Ok(Done::Absent),
+            (Sink::Write, None) => Ok(BlockEvent::Absent),
             (Sink::Write, Some(filled)) => {
                 let encoded = codec.encode(filled.elements);
                 let encoded =
@@ -254,7 +254,7 @@ impl Block {
                     .set_chunk(path, &index, encoded.into(), WriteMode::Overwrite)
                     .await?;
                 self.assembly.note(session, place, &index).await?;
-                Ok(Done::Written(length))
+                Ok(BlockEvent::Written(length))
             }
             (Sink::Compare, there) => {
                 let here = session.chunk(path, &index, ByteRange::All).await?;
@@ -262,7 +262,7 @@ impl Block {
                 let here = here.transpose().map_err(damaged)?;
                 let there = there.map(|filled| filled.elements);
                 match self.is_same(place, here, there) {
-                    true => Ok(Done::Compared),
+                    true => Ok(BlockEvent::Compared),
                     false => Err(ImportError::ChunkDiffers {
                         path: path.clone(),
                         index: index.clone(),

@@ -1,4 +1,4 @@
-//! What is remembered of chunks that an earlier attempt has put together.
+//! Chunks that an earlier attempt has put together.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::import::{Journal, WorkKey};
 use crate::regions::Region;
 
-/// What is remembered of the chunks of one array.
+/// The chunks of one array that an earlier attempt has made.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     pub(super) journal: Option<Arc<Journal>>,

@@ -66,7 +66,7 @@ pub(crate) struct OfSource {
     listed: OnceCell<Listed>,
 }
 
-/// What a source lists of an array.
+/// The listing of an array by a source.
 #[derive(Debug, Default)]
 struct Listed {
     /// Chunks that exist, with their lengths in bytes.

@@ -132,7 +132,7 @@ impl NumberType {
     }
 }
 
-/// What makes numbers of one array numbers of another.
+/// Converts numbers of one array to those of another.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Conversion {
     from: TimeUnits,

@@ -9,7 +9,7 @@ pub enum TimeError {
     Units {
         /// The attribute.
         units: String,
-        /// What is wrong with it.
+        /// The problem with it.
         problem: String,
     },
     /// The CF conventions know no such calendar.

@@ -1,4 +1,4 @@
-//! What compresses chunks.
+//! The compression of chunks.
 
 use serde_json::{Value, json};
 

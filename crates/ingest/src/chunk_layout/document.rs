@@ -27,7 +27,7 @@ const MAKE_BYTES: [&str; 12] = [
 
 const SHARDS: &str = "sharding_indexed";
 
-/// What a document says of the chunks of its array.
+/// The chunks of an array as its document describes them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Described {
     /// Elements of a chunk per dimension; inside of shards, if there are any.
@@ -44,7 +44,7 @@ impl Described {
     /// Reads a document.
     ///
     /// # Errors
-    /// What in it is not understood.
+    /// The part that is not understood.
     pub(crate) fn of(document: &Value) -> Result<Self, String> {
         let lengths = |value: Option<&Value>| -> Option<Vec<u64>> {
             value?.as_array()?.iter().map(Value::as_u64).collect()

@@ -121,7 +121,7 @@ pub enum LayoutError {
     Unsupported {
         /// The array.
         path: NodePath,
-        /// What is in the way.
+        /// The obstacle.
         reason: String,
     },
     /// An append does not change what is there.

@@ -80,9 +80,9 @@ pub enum Shards {
 pub struct ChunkLayout {
     /// Lengths of chunks by the names of dimensions; inside of shards, if there are any.
     pub chunks: BTreeMap<String, ChunkLength>,
-    /// What becomes of shards.
+    /// The treatment of shards.
     pub shards: Shards,
-    /// What compresses the chunks.
+    /// The compression of the chunks.
     pub compression: Compression,
 }
 

@@ -75,7 +75,7 @@ impl ChunkWalk {
             if let Some(found) = self.look(&entry, key, deepest).await?
                 && sender.send(Ok(found)).await.is_err()
             {
-                // Nobody is listening any more.
+                // The receiver is gone.
                 return Ok(());
             }
         }

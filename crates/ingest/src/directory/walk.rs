@@ -22,7 +22,7 @@ type Pending = Vec<(TreePrefix, NodePath)>;
 
 /// Reads all nodes below the root.
 pub(super) async fn hierarchy(root: &Root) -> Result<Hierarchy, SourceError> {
-    let mut walk = Walk {
+    let mut walk = TreeWalk {
         root,
         nodes: BTreeMap::new(),
         copies: BTreeMap::new(),
@@ -72,7 +72,7 @@ fn member<'a>(text: &'a [u8], name: &str) -> &'a [u8] {
         .map_or(&[][..], |it| it.get().as_bytes())
 }
 
-struct Walk<'a> {
+struct TreeWalk<'a> {
     root: &'a Root,
     nodes: BTreeMap<NodePath, SourceNode>,
     /// What the consolidated metadata of groups says of nodes below them, byte for byte.
@@ -85,7 +85,7 @@ struct Walk<'a> {
     pending: Pending,
 }
 
-impl Walk<'_> {
+impl TreeWalk<'_> {
     async fn visit(&mut self, directory: &TreePrefix, path: NodePath) -> Result<(), SourceError> {
         let mut node = self.document(directory).await?;
         if node.is_none()

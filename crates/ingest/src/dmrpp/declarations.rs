@@ -1,4 +1,4 @@
-//! What a document declares for all of its variables.
+//! Declarations of a document that hold for all of its variables.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::places::Places;
 use super::types::Number;
 
-/// What a document declares for all of its variables.
+/// Declarations of a document that hold for all of its variables.
 pub(super) struct Declarations {
     /// Whether the document says which version it is.
     pub(super) is_versioned: bool,

@@ -17,7 +17,7 @@ const SUFFIX: &str = ".dmrpp";
 pub(super) struct Places {
     /// The URL of the document.
     base: String,
-    /// What the document calls its data file, if it does.
+    /// The name that the document gives its data file, if any.
     href: Option<String>,
     urls: Vec<(String, NodePath)>,
     numbers: HashMap<String, u32>,
@@ -36,7 +36,7 @@ impl Places {
     /// Returns the number of the file in which a chunk lies: that of the chunk's own `href`, else that of the document.
     ///
     /// # Errors
-    /// What is in the way.
+    /// The obstacle.
     pub(super) fn number(&mut self, href: Option<&str>, path: &NodePath) -> Result<u32, String> {
         let own = href.filter(|it| !is_open(it));
         let url = match own.or(self.href.as_deref()) {

@@ -12,7 +12,7 @@ use super::xml::{Unreadable, children, number, text_of};
 use super::{attributes, inline};
 use crate::{ArchiveArray, ArchiveChunks, ChunkExtents};
 
-/// What an element is.
+/// The kind of an element.
 #[derive(Clone, Debug, PartialEq)]
 enum Element {
     Number(Number),

@@ -22,9 +22,9 @@ use crate::{
 /// Groups within groups.
 const MAX_DEPTH: usize = 64;
 
-/// What was found so far.
+/// The nodes found so far.
 pub(super) struct Reader<'a> {
-    /// What messages call the document.
+    /// The name of the document in messages.
     name: &'a str,
     lists_unsupported: bool,
     declarations: Declarations,

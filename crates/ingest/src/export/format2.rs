@@ -173,7 +173,7 @@ impl Tree {
             let group = json!({ "zarr_format": 2 });
             return Ok(vec![(TAKEN[0], group), (TAKEN[2], attributes.into())]);
         };
-        let mut array = Array2::new(&document, metadata, Reader::Anybody, None)
+        let mut array = Array2::new(&document, metadata, Reader::Any, None)
             .map_err(|reason| unsupported(&node.path, PLAIN, reason))?;
         // Of format 2, xarray masks by the fill value itself, and knows no attribute. Where no chunk is missing, nothing else
         // needs that value.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::vocabulary::{Reader, configuration, configured, name_of};
 
-/// What format 2 says of the codecs of an array.
+/// The codecs of an array in the terms of format 2.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chain {
     pub(super) is_fortran: bool,
@@ -40,7 +40,7 @@ impl Chain {
         Ok(chain)
     }
 
-    /// What is written anew: deflated, or not at all.
+    /// The codecs of chunks that are encoded anew: deflate, or none.
     pub(super) fn deflated(level: Option<u32>) -> Self {
         Self {
             compressor: level.map_or(Value::Null, |level| json!({ "id": "zlib", "level": level })),
@@ -112,7 +112,7 @@ impl Chain {
     /// Returns whether a reader understands all of it. netCDF-C ignores the order "F" in silence, and needs a plugin for
     /// whatever is not in its own package.
     pub(super) fn is_known_to(&self, reader: Reader) -> bool {
-        if reader == Reader::Anybody {
+        if reader == Reader::Any {
             return true;
         }
         let mut all = self.filters.iter().chain(Some(&self.compressor));
@@ -171,7 +171,7 @@ mod tests {
             [json!({ "elementsize": 4, "id": "shuffle" })]
         );
         assert_eq!(chain.compressor, json!({ "level": 3, "id": "zlib" }));
-        assert!(chain.is_known_to(Reader::Anybody) && !chain.is_known_to(Reader::NetCdf));
+        assert!(chain.is_known_to(Reader::Any) && !chain.is_known_to(Reader::NetCdf));
         assert_eq!(chain.level(), Some(3));
     }
 

@@ -8,13 +8,13 @@ use crate::archive::values::{base64_bytes, base64_text, number};
 /// How the elements of an array are stored in format 2.
 #[derive(Clone, Debug)]
 pub(super) struct Stored {
-    kind: Kind,
+    kind: StoredKind,
     /// Whether elements have the same bytes in both formats.
     pub(super) is_same: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Kind {
+enum StoredKind {
     /// A letter and a number of bytes of a number whose bytes have an order.
     Number(char, u32),
     /// One byte, of `b`, `i` or `u`.
@@ -44,21 +44,21 @@ impl Stored {
     ) -> Result<Self, String> {
         let kind = kind(data_type)
             .ok_or_else(|| format!("its data_type {data_type} has no counterpart in format 2"))?;
-        if reader == Reader::Anybody {
+        if reader == Reader::Any {
             let is_same = true;
             return Ok(Self { kind, is_same });
         }
         let (kind, is_same) = match kind {
-            Kind::Byte('b') => (Kind::Byte('u'), true),
-            Kind::Object { is_text: true } | Kind::Text(_) => {
+            StoredKind::Byte('b') => (StoredKind::Byte('u'), true),
+            StoredKind::Object { is_text: true } | StoredKind::Text(_) => {
                 let bytes = u32::try_from(longest.unwrap_or(1).max(1));
                 let bytes = bytes.map_err(|_| "its texts are longer than 4 GiB".to_owned())?;
-                (Kind::Bytes(bytes), false)
+                (StoredKind::Bytes(bytes), false)
             }
-            Kind::Number('i' | 'u', _)
-            | Kind::Number('f', 4 | 8)
-            | Kind::Byte(_)
-            | Kind::Bytes(_) => (kind, true),
+            StoredKind::Number('i' | 'u', _)
+            | StoredKind::Number('f', 4 | 8)
+            | StoredKind::Byte(_)
+            | StoredKind::Bytes(_) => (kind, true),
             _ => {
                 return Err(format!(
                     "its data_type is {data_type}, which netCDF has no type for: convert the array, or export to format 2 without netCDF (zarr2)"
@@ -70,17 +70,19 @@ impl Stored {
 
     /// Whether elements are Python's objects.
     pub(super) fn is_object(&self) -> bool {
-        matches!(self.kind, Kind::Object { .. })
+        matches!(self.kind, StoredKind::Object { .. })
     }
 
     /// The bytes of an element; of those of any length, those of a short one.
     pub(super) fn width(&self) -> u64 {
         match self.kind {
-            Kind::Number(_, bytes) | Kind::Bytes(bytes) | Kind::Raw(bytes) => bytes.into(),
-            Kind::Byte(_) => 1,
-            Kind::Text(characters) => u64::from(characters) * 4,
-            Kind::Time(..) => 8,
-            Kind::Object { .. } => 64,
+            StoredKind::Number(_, bytes) | StoredKind::Bytes(bytes) | StoredKind::Raw(bytes) => {
+                bytes.into()
+            }
+            StoredKind::Byte(_) => 1,
+            StoredKind::Text(characters) => u64::from(characters) * 4,
+            StoredKind::Time(..) => 8,
+            StoredKind::Object { .. } => 64,
         }
     }
 
@@ -88,7 +90,7 @@ impl Stored {
     #[cfg(feature = "codecs")]
     pub(super) fn bytes(&self) -> Option<u32> {
         match self.kind {
-            Kind::Bytes(bytes) => Some(bytes),
+            StoredKind::Bytes(bytes) => Some(bytes),
             _ => None,
         }
     }
@@ -97,13 +99,13 @@ impl Stored {
     pub(super) fn dtype(&self, is_big: bool) -> String {
         let order = if is_big { '>' } else { '<' };
         match &self.kind {
-            Kind::Number(letter, bytes) => format!("{order}{letter}{bytes}"),
-            Kind::Byte(letter) => format!("|{letter}1"),
-            Kind::Bytes(bytes) => format!("|S{bytes}"),
-            Kind::Raw(bytes) => format!("|V{bytes}"),
-            Kind::Text(characters) => format!("{order}U{characters}"),
-            Kind::Time(letter, unit) => format!("{order}{letter}8{unit}"),
-            Kind::Object { .. } => "|O".to_owned(),
+            StoredKind::Number(letter, bytes) => format!("{order}{letter}{bytes}"),
+            StoredKind::Byte(letter) => format!("|{letter}1"),
+            StoredKind::Bytes(bytes) => format!("|S{bytes}"),
+            StoredKind::Raw(bytes) => format!("|V{bytes}"),
+            StoredKind::Text(characters) => format!("{order}U{characters}"),
+            StoredKind::Time(letter, unit) => format!("{order}{letter}8{unit}"),
+            StoredKind::Object { .. } => "|O".to_owned(),
         }
     }
 
@@ -112,7 +114,7 @@ impl Stored {
         let refuse = || format!("its fill_value {value} has no counterpart in format 2");
         let bits = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
         Ok(match (&self.kind, value) {
-            (Kind::Number('f', bytes), Value::String(text)) if text.starts_with("0x") => {
+            (StoredKind::Number('f', bytes), Value::String(text)) if text.starts_with("0x") => {
                 let bits = bits(text).ok_or_else(refuse)?;
                 match bytes {
                     4 => number(f64::from(f32::from_bits(bits as u32))),
@@ -122,20 +124,20 @@ impl Stored {
                     _ => return Err(refuse()),
                 }
             }
-            (Kind::Byte('u'), Value::Bool(value)) => u8::from(*value).into(),
-            (Kind::Bytes(_), Value::String(text)) if self.is_same => text.as_str().into(),
-            (Kind::Bytes(bytes), Value::String(text)) => {
+            (StoredKind::Byte('u'), Value::Bool(value)) => u8::from(*value).into(),
+            (StoredKind::Bytes(_), Value::String(text)) if self.is_same => text.as_str().into(),
+            (StoredKind::Bytes(bytes), Value::String(text)) => {
                 let text = text.as_bytes();
                 base64_text(text.get(..*bytes as usize).unwrap_or(text)).into()
             }
-            (Kind::Raw(_), Value::Array(list)) => {
+            (StoredKind::Raw(_), Value::Array(list)) => {
                 let bytes: Option<Vec<u8>> = list
                     .iter()
                     .map(|it| u8::try_from(it.as_u64()?).ok())
                     .collect();
                 base64_text(&bytes.ok_or_else(refuse)?).into()
             }
-            (Kind::Object { is_text: false }, Value::String(text)) => {
+            (StoredKind::Object { is_text: false }, Value::String(text)) => {
                 base64_bytes(text).ok_or_else(refuse)?;
                 text.as_str().into()
             }
@@ -144,35 +146,35 @@ impl Stored {
     }
 }
 
-fn kind(data_type: &Value) -> Option<Kind> {
+fn kind(data_type: &Value) -> Option<StoredKind> {
     let length = configured(data_type, "length_bytes").and_then(Value::as_u64);
     let length = length.and_then(|length| u32::try_from(length).ok());
     let raw = |name: &str| {
         let bits: u32 = name.strip_prefix('r')?.parse().ok()?;
-        bits.is_multiple_of(8).then_some(Kind::Raw(bits / 8))
+        bits.is_multiple_of(8).then_some(StoredKind::Raw(bits / 8))
     };
     Some(match name_of(data_type) {
-        "bool" => Kind::Byte('b'),
-        "int8" => Kind::Byte('i'),
-        "uint8" => Kind::Byte('u'),
-        "int16" => Kind::Number('i', 2),
-        "uint16" => Kind::Number('u', 2),
-        "int32" => Kind::Number('i', 4),
-        "uint32" => Kind::Number('u', 4),
-        "int64" => Kind::Number('i', 8),
-        "uint64" => Kind::Number('u', 8),
-        "float16" => Kind::Number('f', 2),
-        "float32" => Kind::Number('f', 4),
-        "float64" => Kind::Number('f', 8),
-        "complex64" => Kind::Number('c', 8),
-        "complex128" => Kind::Number('c', 16),
-        "null_terminated_bytes" => Kind::Bytes(length?),
-        "raw_bytes" => Kind::Raw(length?),
-        "fixed_length_utf32" => Kind::Text(length? / 4),
-        "string" => Kind::Object { is_text: true },
-        "variable_length_bytes" | "bytes" => Kind::Object { is_text: false },
-        "numpy.datetime64" => Kind::Time('M', unit(data_type)?),
-        "numpy.timedelta64" => Kind::Time('m', unit(data_type)?),
+        "bool" => StoredKind::Byte('b'),
+        "int8" => StoredKind::Byte('i'),
+        "uint8" => StoredKind::Byte('u'),
+        "int16" => StoredKind::Number('i', 2),
+        "uint16" => StoredKind::Number('u', 2),
+        "int32" => StoredKind::Number('i', 4),
+        "uint32" => StoredKind::Number('u', 4),
+        "int64" => StoredKind::Number('i', 8),
+        "uint64" => StoredKind::Number('u', 8),
+        "float16" => StoredKind::Number('f', 2),
+        "float32" => StoredKind::Number('f', 4),
+        "float64" => StoredKind::Number('f', 8),
+        "complex64" => StoredKind::Number('c', 8),
+        "complex128" => StoredKind::Number('c', 16),
+        "null_terminated_bytes" => StoredKind::Bytes(length?),
+        "raw_bytes" => StoredKind::Raw(length?),
+        "fixed_length_utf32" => StoredKind::Text(length? / 4),
+        "string" => StoredKind::Object { is_text: true },
+        "variable_length_bytes" | "bytes" => StoredKind::Object { is_text: false },
+        "numpy.datetime64" => StoredKind::Time('M', unit(data_type)?),
+        "numpy.timedelta64" => StoredKind::Time('m', unit(data_type)?),
         other => return raw(other),
     })
 }
@@ -195,7 +197,7 @@ mod tests {
     use super::*;
 
     fn dtype(data_type: Value) -> Option<String> {
-        let stored = Stored::of(&data_type, Reader::Anybody, None).ok()?;
+        let stored = Stored::of(&data_type, Reader::Any, None).ok()?;
         Some(stored.dtype(true))
     }
 
@@ -225,7 +227,7 @@ mod tests {
     #[test]
     fn fill_values_are_spelt_anew() {
         let of = |data_type: &str, value: Value| {
-            let stored = Stored::of(&json!(data_type), Reader::Anybody, None).expect("known");
+            let stored = Stored::of(&json!(data_type), Reader::Any, None).expect("known");
             stored.fill_value(&value)
         };
         assert_eq!(of("float32", json!("0x7fc00000")), Ok(json!("NaN")));

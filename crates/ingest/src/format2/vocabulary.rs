@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
     /// Any reader of format 2.
-    Anybody,
+    Any,
     /// netCDF-C: of the filters those that it brings along, of the types those of netCDF.
     NetCdf,
 }

@@ -22,7 +22,7 @@ pub(super) enum Unreadable {
     Refused(String),
     /// The file breaks its own rules: what the image has, without its name.
     Damaged(String),
-    /// What reading it said.
+    /// The error of reading it.
     Source(SourceError),
 }
 
@@ -209,8 +209,8 @@ fn described(image: &Image, (rows, columns): (u64, u64)) -> ArchiveArray {
         chunk_shape,
         data_type: image.sample.data_type().into(),
         fill_value: match image.sample.kind {
-            super::image::Kind::Complex => json!([0.0, 0.0]),
-            super::image::Kind::Float => json!(0.0),
+            super::image::SampleKind::Complex => json!([0.0, 0.0]),
+            super::image::SampleKind::Float => json!(0.0),
             _ => json!(0),
         },
         codecs: codecs(image, image.order, &image.compression),

@@ -16,7 +16,7 @@ use super::predictor;
 /// Decodes a tile to so many rows, at most those of a tile; the samples are in the order of [`Image::decoded_order`].
 ///
 /// # Errors
-/// What is wrong with its bytes.
+/// The problem with its bytes.
 pub(super) fn tile(image: &Image, encoded: &[u8], rows: u64) -> Result<Vec<u8>, String> {
     let columns = image.tile.1.saturating_mul(image.samples_of_tile());
     let bits = columns.saturating_mul(u64::from(image.sample.bits));

@@ -1,4 +1,4 @@
-//! What an image is made of: samples of a type, in tiles or strips.
+//! The structure of an image: samples of a type, in tiles or strips.
 
 use serde_json::{Value, json};
 
@@ -32,15 +32,15 @@ pub(super) struct Image {
     pub(super) lengths: Vec<u64>,
 }
 
-/// What a sample is.
+/// The type of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sample {
-    pub(super) kind: Kind,
+    pub(super) kind: SampleKind,
     pub(super) bits: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SampleKind {
     Unsigned,
     Signed,
     Float,
@@ -82,10 +82,10 @@ impl Sample {
     pub(super) fn data_type(self) -> String {
         let bits = self.bytes() * 8;
         match self.kind {
-            Kind::Unsigned => format!("uint{bits}"),
-            Kind::Signed => format!("int{bits}"),
-            Kind::Float => format!("float{bits}"),
-            Kind::Complex => format!("complex{bits}"),
+            SampleKind::Unsigned => format!("uint{bits}"),
+            SampleKind::Signed => format!("int{bits}"),
+            SampleKind::Float => format!("float{bits}"),
+            SampleKind::Complex => format!("complex{bits}"),
         }
     }
 
@@ -112,13 +112,13 @@ impl Sample {
         let (bits, format) = (same(tag::BITS, 1)?, same(tag::SAMPLE_FORMAT, 1)?);
         let (kind, name, widths): (_, _, &[u64]) = match format {
             1 | 4 => (
-                Kind::Unsigned,
+                SampleKind::Unsigned,
                 "unsigned integers",
                 &[1, 2, 4, 8, 16, 32, 64],
             ),
-            2 => (Kind::Signed, "integers", &[8, 16, 32, 64]),
-            3 => (Kind::Float, "floats", &[16, 32, 64]),
-            6 => (Kind::Complex, "complex floats", &[64, 128]),
+            2 => (SampleKind::Signed, "integers", &[8, 16, 32, 64]),
+            3 => (SampleKind::Float, "floats", &[16, 32, 64]),
+            6 => (SampleKind::Complex, "complex floats", &[64, 128]),
             5 => return Err("its samples are complex integers".to_owned()),
             other => return Err(format!("its samples have the unknown format {other}")),
         };
@@ -166,8 +166,10 @@ impl Image {
             (_, Compression::None | Compression::PackBits | Compression::Jpeg { .. }) | (1, _) => {
                 Predictor::None
             }
-            (2, _) if sample.bits >= 8 && sample.kind != Kind::Complex => Predictor::Differences,
-            (3, _) if sample.kind == Kind::Float => Predictor::FloatingPoint,
+            (2, _) if sample.bits >= 8 && sample.kind != SampleKind::Complex => {
+                Predictor::Differences
+            }
+            (3, _) if sample.kind == SampleKind::Float => Predictor::FloatingPoint,
             (other, _) => return Err(format!("its predictor {other} is none of its samples")),
         };
         let is_tiled = directory.numbers(tag::TILE_OFFSETS).is_some();

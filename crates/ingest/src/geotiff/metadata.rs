@@ -15,7 +15,7 @@ pub(super) fn texts(directory: &Directory) -> Map<String, Value> {
     found.collect()
 }
 
-/// What GDAL says of an image.
+/// The metadata of GDAL for an image.
 #[derive(Debug, Default)]
 pub(super) struct Described {
     pub(super) attributes: Map<String, Value>,

@@ -15,7 +15,7 @@ use super::product::{Parameter, Product};
 use super::scan::Field;
 use crate::{Overlap, SourceError};
 
-/// What a file holds, put together.
+/// The contents of a file, put together.
 #[derive(Debug, Default)]
 pub(super) struct Cube {
     pub(super) grids: Vec<Grid>,
@@ -75,7 +75,7 @@ struct Member {
 }
 
 /// Where a field lies: member, time, step, level.
-type Place = (i64, i64, i64, (u64, u64));
+type CubePlace = (i64, i64, i64, (u64, u64));
 
 impl Variable {
     /// The lengths of the outer dimensions.
@@ -167,7 +167,7 @@ fn read(
     Ok((grid, member))
 }
 
-/// What a field would be called, as far as that can be told.
+/// The name that a field would have, as far as that can be told.
 fn name_of(field: &Field) -> String {
     let octets = Octets::new(4, &field.product);
     let number = |octet| octets.u8(octet).unwrap_or(u8::MAX);
@@ -188,7 +188,7 @@ impl Member {
         (value(self.product.level.value), value(second))
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> CubePlace {
         let Product {
             member,
             reference,
@@ -214,7 +214,7 @@ fn by_length(
     let mut parted: BTreeMap<Key, (Described, Vec<Member>)> = BTreeMap::new();
     for (key, (described, members)) in groups {
         let length = |it: &Member| it.product.statistic.map_or(0, |it| it.length);
-        let mut lengths: HashMap<Place, i64> = HashMap::new();
+        let mut lengths: HashMap<CubePlace, i64> = HashMap::new();
         let differ = members
             .iter()
             .any(|it| *lengths.entry(it.place()).or_insert(length(it)) != length(it));

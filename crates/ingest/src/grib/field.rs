@@ -9,7 +9,7 @@ use super::packing::{Packing, Width};
 use super::problem::GribProblem;
 use super::scan::{Bitmap, Field};
 
-/// What is needed to decode one field.
+/// The parameters for decoding one field.
 #[derive(Clone, Debug)]
 pub(super) struct Decoder {
     /// The number of its message.

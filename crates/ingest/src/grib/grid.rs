@@ -21,14 +21,14 @@ const IS_FUZZED: bool = cfg!(fuzzing);
 const MAX_POINTS: u64 = if IS_FUZZED { 1 << 20 } else { 1 << 28 };
 /// Most points whose latitudes and longitudes are held in memory, of all grids of a file: half a gigabyte.
 pub(super) const MAX_HELD: u64 = if IS_FUZZED { 1 << 20 } else { 1 << 25 };
-/// What stands for a number of points that differs from line to line.
+/// The number of points of a line where it differs from line to line.
 const VARIES: u32 = u32::MAX;
 
 /// The grid of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Grid {
     pub(super) shape: Shape,
-    /// What it is called in attributes, as eccodes does.
+    /// Its name in attributes, that of eccodes.
     pub(super) name: &'static str,
     pub(super) coordinates: Vec<Coordinate>,
     /// The attributes of the variable that describes the projection.

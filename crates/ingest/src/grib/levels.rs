@@ -3,7 +3,7 @@
 /// A kind of surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LevelKind {
-    /// What eccodes calls it; the name of the dimension and of its coordinate.
+    /// Its name in eccodes; the name of the dimension and of its coordinate.
     pub(super) name: &'static str,
     /// The name of a layer between two such surfaces.
     pub(super) layer: &'static str,

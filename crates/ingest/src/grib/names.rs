@@ -1,16 +1,16 @@
-//! What the variables of a file are called.
+//! The names of the variables of a file.
 
 use std::collections::BTreeMap;
 
 use super::levels::{level_name, with_values};
-use super::parameters::{Named, Own, named};
-use super::product::{Kind, Level, Parameter, Product};
+use super::parameters::{NamedParameter, Own, named};
+use super::product::{Level, Parameter, Product, ProductKind};
 
-/// What tells the variables of a file apart.
+/// The key that tells the variables of a file apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) parameter: Parameter,
-    pub(super) kind: Kind,
+    pub(super) kind: ProductKind,
     /// The kinds of its surface and of the second one.
     pub(super) level: (u8, Option<u8>),
     /// The height above the ground, in millimetres, of a variable that is named by it.
@@ -24,7 +24,7 @@ pub(super) struct Key {
 /// How a variable is described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Described {
-    pub(super) named: Option<Named>,
+    pub(super) named: Option<NamedParameter>,
     pub(super) own: Own,
 }
 
@@ -56,7 +56,7 @@ impl Key {
         self.level.1 == Some(self.level.0) && with_values(self.level.0).is_some()
     }
 
-    /// What its level is called.
+    /// The name of its level.
     pub(super) fn level_name(&self) -> String {
         level_name(self.level.0, self.is_layer())
     }
@@ -73,8 +73,8 @@ pub(super) fn unnamed(parameter: Parameter) -> String {
     format!("param{discipline}_{category}_{number}")
 }
 
-/// What is put behind the name of a parameter for its kind.
-fn suffix(kind: &Kind, own: Own) -> String {
+/// The suffix of the name of a parameter for its kind.
+fn suffix(kind: &ProductKind, own: Own) -> String {
     let mut suffix = String::new();
     match kind.statistic.filter(|_| !own.statistic) {
         // Amounts are what has come together.
@@ -105,7 +105,7 @@ fn suffix(kind: &Kind, own: Own) -> String {
     suffix
 }
 
-/// What a statistic of table 4.10 is called in names.
+/// The word for a statistic of table 4.10 in names.
 fn statistic_name(statistic: u8) -> String {
     let name = match statistic {
         0 => "avg",
@@ -125,7 +125,7 @@ fn statistic_name(statistic: u8) -> String {
     name.to_owned()
 }
 
-/// What a statistic of table 4.10 is called in `cell_methods`.
+/// The word for a statistic of table 4.10 in `cell_methods`.
 pub(super) fn cell_method(statistic: u8) -> Option<&'static str> {
     Some(match statistic {
         0 => "mean",
@@ -200,7 +200,7 @@ fn interval_name(seconds: i64) -> String {
 mod tests {
     use super::*;
 
-    fn key(level: u8, kind: Kind, grid: usize) -> (Key, Described) {
+    fn key(level: u8, kind: ProductKind, grid: usize) -> (Key, Described) {
         let parameter = Parameter::new(0, 0, 0, 98);
         let found = named(parameter, level, None, kind.statistic);
         let key = Key {
@@ -220,10 +220,10 @@ mod tests {
 
     #[test]
     fn one_name_for_each() {
-        let plain = Kind::default();
-        let mean = Kind {
+        let plain = ProductKind::default();
+        let mean = ProductKind {
             statistic: Some(0),
-            ..Kind::default()
+            ..ProductKind::default()
         };
         assert_eq!(names(&[key(100, plain.clone(), 0)]), ["t"]);
         let several = [

@@ -5,9 +5,9 @@
 
 use super::product::Parameter;
 
-/// What a parameter is called.
+/// The name of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct NamedParameter {
     pub(super) name: &'static str,
     pub(super) units: &'static str,
     pub(super) long_name: &'static str,
@@ -34,7 +34,7 @@ enum On {
     /// The same, of this statistic of table 4.10.
     Extreme(i32, u8),
     /// A kind of surface.
-    Kind(u8),
+    ProductKind(u8),
     /// A statistic on any level.
     Statistic(u8),
 }
@@ -42,7 +42,7 @@ enum On {
 /// The accumulation of table 4.10.
 const ACCUMULATION: u8 = 1;
 
-use On::{Any, Extreme, Kind, Metres, Statistic};
+use On::{Any, Extreme, Metres, ProductKind, Statistic};
 
 // Rows for one level come before those for any.
 #[rustfmt::skip]
@@ -51,7 +51,7 @@ const ROWS: &[Row] = &[
     ((0, 0, 0), Extreme(2, 2), "mx2t", "K", "Maximum temperature at 2 metres", "air_temperature"),
     ((0, 0, 0), Extreme(2, 3), "mn2t", "K", "Minimum temperature at 2 metres", "air_temperature"),
     ((0, 0, 0), Metres(2), "t2m", "K", "2 metre temperature", "air_temperature"),
-    ((0, 0, 0), Kind(106), "stl", "K", "Soil temperature", "soil_temperature"),
+    ((0, 0, 0), ProductKind(106), "stl", "K", "Soil temperature", "soil_temperature"),
     ((0, 0, 0), Any, "t", "K", "Temperature", "air_temperature"),
     ((0, 0, 1), Any, "vtmp", "K", "Virtual temperature", "virtual_temperature"),
     ((0, 0, 2), Any, "pt", "K", "Potential temperature", "air_potential_temperature"),
@@ -158,14 +158,14 @@ const ROWS: &[Row] = &[
     ((0, 2, 28), Any, "vstm", "m s-1", "V-component storm motion", ""),
     ((0, 2, 30), Any, "fricv", "m s-1", "Frictional velocity", ""),
     // Mass.
-    ((0, 3, 0), Kind(1), "sp", "Pa", "Surface pressure", "surface_air_pressure"),
-    ((0, 3, 0), Kind(101), "msl", "Pa", "Mean sea level pressure", "air_pressure_at_mean_sea_level"),
+    ((0, 3, 0), ProductKind(1), "sp", "Pa", "Surface pressure", "surface_air_pressure"),
+    ((0, 3, 0), ProductKind(101), "msl", "Pa", "Mean sea level pressure", "air_pressure_at_mean_sea_level"),
     ((0, 3, 0), Any, "pres", "Pa", "Pressure", "air_pressure"),
     ((0, 3, 1), Any, "prmsl", "Pa", "Pressure reduced to MSL", "air_pressure_at_mean_sea_level"),
     ((0, 3, 2), Any, "ptend", "Pa s-1", "Pressure tendency", "tendency_of_air_pressure"),
     ((0, 3, 3), Any, "icaht", "m", "ICAO Standard Atmosphere reference height", ""),
     ((0, 3, 4), Any, "z", "m2 s-2", "Geopotential", "geopotential"),
-    ((0, 3, 5), Kind(1), "orog", "gpm", "Orography", "surface_altitude"),
+    ((0, 3, 5), ProductKind(1), "orog", "gpm", "Orography", "surface_altitude"),
     ((0, 3, 5), Any, "gh", "gpm", "Geopotential height", "geopotential_height"),
     ((0, 3, 6), Any, "h", "m", "Geometrical height", "altitude"),
     ((0, 3, 7), Any, "hstdv", "m", "Standard deviation of height", ""),
@@ -324,7 +324,7 @@ pub(super) fn named(
     level: u8,
     metres: Option<f64>,
     statistic: Option<u8>,
-) -> Option<(Named, Own)> {
+) -> Option<(NamedParameter, Own)> {
     let Parameter {
         discipline,
         category,
@@ -336,7 +336,7 @@ pub(super) fn named(
         Any => true,
         Metres(height) => is_at(height),
         Extreme(height, of) => is_at(height) && statistic == Some(of),
-        Kind(kind) => level == kind,
+        ProductKind(kind) => level == kind,
         Statistic(of) => statistic == Some(of),
     };
     let is_it = |row: &&Row| row.0 == (discipline, category, number) && fits(row.1);
@@ -348,7 +348,7 @@ pub(super) fn named(
         }
     };
     let (_, on, name, units, long_name, standard_name) = found?;
-    let named = Named {
+    let named = NamedParameter {
         name,
         units,
         long_name,
@@ -361,7 +361,7 @@ pub(super) fn named(
     Some((named, own))
 }
 
-/// What a name says already.
+/// The facts that a name states already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Own {
     /// The height above the ground, which is no dimension then.

@@ -1,4 +1,4 @@
-//! What can be wrong with a message.
+//! The problems of a message.
 
 /// Why a message of a GRIB file is not imported.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -72,7 +72,7 @@ pub enum GribProblem {
     Unsupported {
         /// The number of the section.
         section: u8,
-        /// What it is.
+        /// Its kind.
         what: &'static str,
         /// Its value.
         value: u64,
@@ -82,7 +82,7 @@ pub enum GribProblem {
     Damaged {
         /// The number of the section.
         section: u8,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// Two messages for one place.
@@ -118,7 +118,7 @@ impl GribProblem {
     }
 }
 
-/// What the tables of WMO call a template.
+/// Returns the name of a template in the tables of WMO.
 fn template_name(section: u8, number: u16) -> &'static str {
     match (section, number) {
         (3, 2 | 42) => "stretched grid",

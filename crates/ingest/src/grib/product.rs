@@ -1,4 +1,4 @@
-//! What a field is: its parameter, level, statistics, member, and times.
+//! The product of a field: its parameter, level, statistics, member, and times.
 
 use super::octets::{Decimal, Octets};
 use super::problem::GribProblem;
@@ -49,9 +49,9 @@ pub(super) struct Statistic {
     pub(super) length: i64,
 }
 
-/// What distinguishes fields of one parameter, besides their levels and times.
+/// The features that distinguish fields of one parameter, besides their levels and times.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Kind {
+pub(super) struct ProductKind {
     /// Of table 4.10, for an interval of time.
     pub(super) statistic: Option<u8>,
     /// Of table 4.10, for an area.
@@ -72,7 +72,7 @@ pub(super) struct Kind {
 pub(super) struct Product {
     pub(super) centre: u16,
     pub(super) parameter: Parameter,
-    pub(super) kind: Kind,
+    pub(super) kind: ProductKind,
     pub(super) level: Level,
     pub(super) member: i64,
     /// Seconds since 1970.
@@ -194,9 +194,9 @@ impl Product {
         let shift = layout.shift;
         let ahead = i64::from(octets.i32(19 + shift)?);
         let begin = later(reference, octets.u8(18 + shift)?, ahead)?;
-        let mut kind = Kind {
+        let mut kind = ProductKind {
             is_member: layout.ensemble.is_some(),
-            ..Kind::default()
+            ..ProductKind::default()
         };
         let mut member = 0;
         if let Some(first) = layout.ensemble {

@@ -71,7 +71,7 @@ pub(super) enum Bitmap {
     Predefined(u8),
 }
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Debug, Default)]
 pub(super) struct Scanned {
     pub(super) fields: Vec<Field>,
@@ -110,7 +110,7 @@ struct Scanner<'f> {
 
 /// What of a message holds for the fields that follow.
 #[derive(Default)]
-struct State {
+struct ScanState {
     /// The number of the section before.
     after: u8,
     identification: Option<Arc<[u8]>>,
@@ -188,7 +188,7 @@ impl Scanner<'_> {
             false => AHEAD.1,
         };
         let last = end - END.len() as u64;
-        let mut state = State::default();
+        let mut state = ScanState::default();
         let mut at = begin + INDICATOR;
         while at < last {
             let room = last - at;
@@ -212,8 +212,8 @@ impl Scanner<'_> {
             self.section(&mut state, section, range, (discipline, number, begin))
                 .await
                 .map_err(|stop| match stop {
-                    Stop::Problem(problem) => refuse(problem),
-                    Stop::Source(error) => error,
+                    ScanError::Problem(problem) => refuse(problem),
+                    ScanError::Source(error) => error,
                 })?;
             at += length_of;
         }
@@ -228,11 +228,11 @@ impl Scanner<'_> {
 
     async fn section(
         &mut self,
-        state: &mut State,
+        state: &mut ScanState,
         section: u8,
         range: Range<u64>,
         (discipline, message, offset): (u8, u64, u64),
-    ) -> Result<(), Stop> {
+    ) -> Result<(), ScanError> {
         let follows = match section {
             1 => state.after == 0,
             2 => matches!(state.after, 1 | 7),
@@ -275,7 +275,7 @@ impl Scanner<'_> {
                 state.bitmap = Some(found);
             }
             7 => {
-                let State {
+                let ScanState {
                     identification: Some(identification),
                     grid: Some(grid),
                     product: Some(product),
@@ -304,7 +304,7 @@ impl Scanner<'_> {
     }
 
     /// Reads a section, and holds equal ones once.
-    async fn shared(&mut self, section: u8, range: Range<u64>) -> Result<Arc<[u8]>, Stop> {
+    async fn shared(&mut self, section: u8, range: Range<u64>) -> Result<Arc<[u8]>, ScanError> {
         let length = range.end - range.start;
         if length > MAX_SECTION {
             let room = MAX_SECTION;
@@ -325,18 +325,18 @@ impl Scanner<'_> {
     }
 }
 
-enum Stop {
+enum ScanError {
     Problem(GribProblem),
     Source(SourceError),
 }
 
-impl From<GribProblem> for Stop {
+impl From<GribProblem> for ScanError {
     fn from(problem: GribProblem) -> Self {
         Self::Problem(problem)
     }
 }
 
-impl From<SourceError> for Stop {
+impl From<SourceError> for ScanError {
     fn from(error: SourceError) -> Self {
         Self::Source(error)
     }

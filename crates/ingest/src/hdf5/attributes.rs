@@ -48,7 +48,7 @@ impl Hdf5 {
         }
         let mut attributes = Vec::new();
         for body in &bodies {
-            let parts = Parts::parse(body).map_err(nameless)?;
+            let parts = AttributeParts::parse(body).map_err(nameless)?;
             if unwanted.contains(&parts.name) {
                 continue;
             }
@@ -63,7 +63,7 @@ impl Hdf5 {
         Ok(attributes)
     }
 
-    fn attribute(&self, parts: &Parts<'_>) -> Parsed<Attribute> {
+    fn attribute(&self, parts: &AttributeParts<'_>) -> Parsed<Attribute> {
         let data_type = match parts.flags & 1 != 0 {
             true => self.shared_data_type(parts.data_type)?,
             false => {
@@ -105,7 +105,7 @@ fn bytes_of(space: &DataspaceMessage, size: usize) -> Parsed<usize> {
 }
 
 /// The parts of an attribute message.
-struct Parts<'a> {
+struct AttributeParts<'a> {
     flags: u8,
     name: String,
     data_type: &'a [u8],
@@ -113,7 +113,7 @@ struct Parts<'a> {
     data: &'a [u8],
 }
 
-impl<'a> Parts<'a> {
+impl<'a> AttributeParts<'a> {
     fn parse(body: &'a [u8]) -> Parsed<Self> {
         let mut cursor = Cursor::new(body);
         let (version, flags) = (cursor.read_u8()?, cursor.read_u8()?);

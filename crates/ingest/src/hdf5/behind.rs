@@ -24,7 +24,7 @@ use crate::{ArchiveArray, ArchiveChunks, ChunkExtents};
 const UNKNOWN: &str = "it has fewer records than its dimension, HDF5 did not fill the rest of its last chunk, and its type or filters are none that can be encoded here: rewrite it with `nccopy`, or leave it out";
 
 /// The part of an array that the file has, of a longer one.
-pub(super) struct Behind<'a> {
+pub(super) struct PastRecords<'a> {
     /// Elements per dimension in the file.
     pub(super) own: &'a [u64],
     /// Elements per dimension; no fewer.
@@ -33,7 +33,7 @@ pub(super) struct Behind<'a> {
     pub(super) chunk_shape: &'a [u64],
 }
 
-impl Behind<'_> {
+impl PastRecords<'_> {
     /// Tells whether a chunk has elements of the file and others behind them.
     fn is_cut(&self, index: &[u32]) -> bool {
         let mut axes = self.axes(index);
@@ -83,9 +83,9 @@ impl Behind<'_> {
     }
 }
 
-/// What the chunks of an array need that HDF5 did not fill.
+/// The chunks of an array that HDF5 did not fill.
 pub(super) struct Unfilled<'a> {
-    pub(super) behind: Behind<'a>,
+    pub(super) behind: PastRecords<'a>,
     /// Whether chunks that are not there read as zeros in the file, and not as the fill value of the array.
     pub(super) has_zeros: bool,
     /// Bytes of memory that the chunks that are made may take.
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn only_what_lies_behind_the_records_is_filled() {
         // Two rows of three in a chunk; the file has one row and two columns, the array two rows and three.
-        let behind = Behind {
+        let behind = PastRecords {
             own: &[1, 2],
             shape: &[2, 3],
             chunk_shape: &[2, 3],
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(chunk, [1, 2, 9, 9, 9, 9]);
         assert!(!behind.fill(&[0, 0], &mut chunk, &[9]));
         // Along a dimension that has no more records, the rest of the chunk is outside of the array.
-        let behind = Behind {
+        let behind = PastRecords {
             own: &[1, 2],
             shape: &[2, 2],
             chunk_shape: &[2, 3],
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn a_chunk_of_one_byte_counts_with_its_entry_and_coordinates() {
         let unfilled = |most| Unfilled {
-            behind: Behind {
+            behind: PastRecords {
                 own: &[4],
                 shape: &[5],
                 chunk_shape: &[1],

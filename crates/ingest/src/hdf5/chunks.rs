@@ -20,7 +20,7 @@ use crate::{ChunkExtents, SourceError};
 /// Bytes of an entry of an index while it is read.
 const ENTRY: usize = 96;
 
-/// What is known of an array before its layout.
+/// The description of an array before its layout.
 pub(super) struct Space<'a> {
     pub(super) path: &'a NodePath,
     pub(super) shape: &'a [u64],
@@ -37,13 +37,13 @@ pub(super) struct Stored {
     pub(super) chunk_shape: Vec<u64>,
     /// Bytes of a chunk, decoded.
     pub(super) chunk_bytes: u64,
-    pub(super) place: Place,
+    pub(super) place: StoredBytes,
     /// The filters that were left out for single chunks, by row of the extents.
     pub(super) left_out: BTreeMap<usize, u32>,
 }
 
 /// Where they are.
-pub(super) enum Place {
+pub(super) enum StoredBytes {
     /// In the header: the only chunk.
     Header(Vec<u8>),
     /// In the file.
@@ -105,7 +105,7 @@ impl Hdf5 {
         let mut stored = Stored {
             chunk_shape,
             chunk_bytes,
-            place: Place::File(ChunkExtents::new(dims.len())),
+            place: StoredBytes::File(ChunkExtents::new(dims.len())),
             left_out: BTreeMap::new(),
         };
         if !self.is_undefined(address) && !space.shape.contains(&0) {
@@ -261,7 +261,7 @@ impl Hdf5 {
                 stored.left_out.insert(row, left_out);
             }
         }
-        stored.place = Place::File(extents);
+        stored.place = StoredBytes::File(extents);
         Ok(())
     }
 }
@@ -270,14 +270,14 @@ fn compact(space: &Space<'_>, mut data: Vec<u8>) -> Parsed<Stored> {
     let chunk_shape = whole(space.shape);
     let chunk_bytes = bytes_of(&chunk_shape, space.element)?;
     let place = match data.is_empty() || space.shape.contains(&0) {
-        true => Place::File(ChunkExtents::new(space.shape.len())),
+        true => StoredBytes::File(ChunkExtents::new(space.shape.len())),
         false => {
             let length = usize::try_from(chunk_bytes).unwrap_or(usize::MAX);
             if data.len() < length {
                 return Err(invalid("its bytes in the header are cut short"));
             }
             data.truncate(length);
-            Place::Header(data)
+            StoredBytes::Header(data)
         }
     };
     Ok(Stored {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::chunks::{Place, Space, Stored, bytes_of, grid, whole};
+use super::chunks::{Space, Stored, StoredBytes, bytes_of, grid, whole};
 use super::file::Hdf5;
 use super::parsed::{Parsed, invalid};
 use crate::ChunkExtents;
@@ -42,7 +42,7 @@ impl Hdf5 {
         Ok(Stored {
             chunk_shape,
             chunk_bytes,
-            place: Place::File(extents),
+            place: StoredBytes::File(extents),
             left_out: BTreeMap::new(),
         })
     }

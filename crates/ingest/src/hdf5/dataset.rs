@@ -9,17 +9,17 @@ use icefield_core::{ChunkIndex, NodePath};
 use serde_json::{Map, Value, json};
 
 use super::attributes::Attribute;
-use super::behind::{Behind, NotMade, Unfilled};
-use super::chunks::{Place, Stored};
+use super::behind::{NotMade, PastRecords, Unfilled};
+use super::chunks::{Stored, StoredBytes};
 use super::datatype::{DataType, ElementKind};
 use super::dimensions::{Dimensions, Length, Role};
 use super::file::Hdf5;
-use super::filters::{Anew, Pipeline};
+use super::filters::{FilterRecoder, Pipeline};
 use super::heap::GlobalHeaps;
 use super::options::Hdf5Options;
-use super::reader::{Described, Named, Reader};
+use super::reader::{Described, NamedNode, Reader};
 use super::values::{fill_value, masked_value, netcdf_fill};
-use super::walk::{Found, walk};
+use super::walk::{FoundNode, walk};
 use crate::archive::phony::{self, Along, Axis};
 use crate::{ArchiveArray, ArchiveChunks, ArchiveNode, SourceError};
 
@@ -102,7 +102,7 @@ pub(super) fn read_nodes(
 
 impl Reader<'_> {
     /// Takes note of how long an array is along its dimensions. What cannot be understood is told when the array is read.
-    fn note_lengths(&mut self, node: &Found, attributes: &[Attribute], role: Role) {
+    fn note_lengths(&mut self, node: &FoundNode, attributes: &[Attribute], role: Role) {
         let space = self.file.message(&node.header, MSG_DATASPACE);
         if let Ok(Some(HdfMessage::Dataspace(space))) = space {
             let scales = self.scales(node, attributes, role, space.dims.len());
@@ -140,10 +140,10 @@ impl Reader<'_> {
     /// Reads an array: itself, or the members of its compounds.
     fn arrays(
         &mut self,
-        node: &Found,
+        node: &FoundNode,
         attributes: &[Attribute],
         role: Role,
-    ) -> Result<Vec<Named>, SourceError> {
+    ) -> Result<Vec<NamedNode>, SourceError> {
         let described = self.described(node)?;
         if self.splits
             && let ElementKind::Compound(members) = &described.data_type.kind
@@ -158,7 +158,7 @@ impl Reader<'_> {
 
     fn array(
         &mut self,
-        node: &Found,
+        node: &FoundNode,
         attributes: &[Attribute],
         role: Role,
         described: Described,
@@ -193,7 +193,7 @@ impl Reader<'_> {
         self.hold(node, size_of::<ArchiveArray>())?;
 
         let chunk_shape = stored.chunk_shape.clone();
-        let behind = Behind {
+        let behind = PastRecords {
             own: &own,
             shape: &shape,
             chunk_shape: &chunk_shape,
@@ -231,7 +231,7 @@ impl Reader<'_> {
     /// Fills what lies behind the records of an array where HDF5 did not.
     fn fill_behind(
         &mut self,
-        node: &Found,
+        node: &FoundNode,
         array: &mut ArchiveArray,
         unfilled: &Unfilled<'_>,
     ) -> Result<(), SourceError> {
@@ -250,16 +250,16 @@ impl Reader<'_> {
     /// Returns the chunks of an array that is not of texts, and their codecs.
     fn numbers(
         &mut self,
-        node: &Found,
+        node: &FoundNode,
         described: &Described,
         stored: Stored,
         pipeline: Pipeline,
     ) -> Result<(Vec<Value>, ArchiveChunks), SourceError> {
         let mut codecs = vec![described.data_type.bytes_codec()];
         let extents = match stored.place {
-            Place::File(extents) => extents,
+            StoredBytes::File(extents) => extents,
             // What is in a header has not gone through filters.
-            Place::Header(mut bytes) => {
+            StoredBytes::Header(mut bytes) => {
                 self.spend(node, bytes.len() as u64)?;
                 if let Some(take) = described.data_type.take() {
                     bytes = take.of(&bytes);
@@ -297,7 +297,7 @@ impl Reader<'_> {
             return Ok((codecs, ArchiveChunks::InFiles(extents)));
         };
         let left_out = stored.left_out.iter();
-        let anew = Anew {
+        let anew = FilterRecoder {
             filters: described.filters.clone(),
             left_out: left_out
                 .map(|(row, filters)| (index_of(*row).to_vec(), *filters))
@@ -314,7 +314,7 @@ impl Reader<'_> {
 
     fn array_attributes(
         &self,
-        node: &Found,
+        node: &FoundNode,
         attributes: &[Attribute],
         role: Role,
         data_type: &DataType,

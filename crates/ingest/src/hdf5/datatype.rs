@@ -16,7 +16,7 @@ pub(super) struct DataType {
     pub(super) kind: ElementKind,
 }
 
-/// What an element is.
+/// The kind of an element.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ElementKind {
     Integer {
@@ -45,7 +45,7 @@ pub(super) enum ElementKind {
     Compound(Rc<[Member]>),
     /// As many elements as the product of these lengths.
     Array(Vec<u32>, Box<DataType>),
-    /// What Zarr does not know, in words.
+    /// The feature that Zarr lacks, in words.
     Other(String),
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Member {
     pub(super) data_type: DataType,
 }
 
-/// What follows a text in its bytes.
+/// The padding of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Padding {
     /// A zero, and after it anything.

@@ -17,7 +17,7 @@ use crate::archive::values::BOOKKEEPING;
 
 /// How NetCDF names the scale of a dimension that has no variable.
 const NO_VARIABLE: &str = "This is a netCDF dimension but not a netCDF variable";
-/// What an array is to dimensions.
+/// The role of an array for dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// No scale.

@@ -41,7 +41,7 @@ pub(super) struct Hdf5 {
     pub(super) headers: RefCell<HashMap<u64, Rc<Header>>>,
     /// Committed data types, by the reference to them.
     pub(super) data_types: RefCell<HashMap<Vec<u8>, DataType>>,
-    /// What all parts that are kept take.
+    /// The memory of all parts that are kept.
     pub(super) held: Held,
     warnings: RefCell<Vec<String>>,
     /// Nodes that were left out, if that is allowed.

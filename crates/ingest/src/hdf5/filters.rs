@@ -211,15 +211,15 @@ fn unknown(pipeline: &[FilterDescription]) -> Option<&FilterDescription> {
 }
 
 /// Chunks that are decoded and encoded anew.
-pub(super) struct Anew {
+pub(super) struct FilterRecoder {
     pub(super) filters: Vec<FilterDescription>,
     /// The filters that were left out for single chunks, as [`decoded`] has them.
     pub(super) left_out: HashMap<Vec<u32>, u32>,
-    /// What the array takes of the elements, if not all as they are.
+    /// The part of the elements that the array takes, if not all as they are.
     pub(super) take: Option<Take>,
 }
 
-impl Anew {
+impl FilterRecoder {
     /// Returns the function that makes the chunks.
     pub(super) fn into_recode(self) -> Recode {
         Recode::new(move |index, chunk, expected| {

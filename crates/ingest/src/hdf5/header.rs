@@ -26,7 +26,7 @@ const MAX_BYTES: u64 = 64 << 20;
 const SHARED: u8 = 0x02;
 
 /// A part of a header.
-struct Part {
+struct HeaderPart {
     address: u64,
     length: u64,
 }
@@ -46,7 +46,7 @@ impl Hdf5 {
     fn read_header(&self, address: u64) -> Parsed<Header> {
         self.held.add(size_of::<Header>())?;
         let signature = self.read(address, 4)?;
-        let mut list = List {
+        let mut list = MessageList {
             file: self,
             header: Header::default(),
             parts: Vec::new(),
@@ -128,15 +128,15 @@ impl Hdf5 {
 }
 
 /// A header being read.
-struct List<'a> {
+struct MessageList<'a> {
     file: &'a Hdf5,
     header: Header,
-    parts: Vec<Part>,
+    parts: Vec<HeaderPart>,
     seen: HashSet<u64>,
     bytes: u64,
 }
 
-impl List<'_> {
+impl MessageList<'_> {
     /// Version 1: a prefix of 16 bytes, then messages with 8 bytes before each.
     fn read_v1(&mut self, address: u64) -> Parsed<()> {
         let prefix = self.file.read(address, 16)?;
@@ -148,7 +148,7 @@ impl List<'_> {
         cursor.skip(7)?;
         let length = u64::from(cursor.read_u32_le()?);
         let address = address.saturating_add(16);
-        self.parts.push(Part { address, length });
+        self.parts.push(HeaderPart { address, length });
         while let Some(part) = self.parts.pop() {
             let bytes = self.part(&part)?;
             let mut cursor = Cursor::new(&bytes);
@@ -186,7 +186,7 @@ impl List<'_> {
         let length = messages.saturating_add(before + 4);
         let tracked = flags & 0x04 != 0;
 
-        let bytes = self.checked(&Part { address, length })?;
+        let bytes = self.checked(&HeaderPart { address, length })?;
         self.add_v2(bytes.get(before as usize..).unwrap_or_default(), tracked)?;
         while let Some(part) = self.parts.pop() {
             let bytes = self.checked(&part)?;
@@ -222,7 +222,7 @@ impl List<'_> {
                 let mut cursor = Cursor::new(body);
                 let address = cursor.read_offset(self.file.offset_size)?;
                 let length = cursor.read_length(self.file.length_size)?;
-                self.parts.push(Part { address, length });
+                self.parts.push(HeaderPart { address, length });
             }
             kind => {
                 self.file.held.add(body.len() + size_of::<MessagePlace>())?;
@@ -232,7 +232,7 @@ impl List<'_> {
         Ok(())
     }
 
-    fn part(&mut self, part: &Part) -> Parsed<hdf5_reader::StorageBuffer> {
+    fn part(&mut self, part: &HeaderPart) -> Parsed<hdf5_reader::StorageBuffer> {
         if !self.seen.insert(part.address) {
             return Err(invalid("an object header continues in itself"));
         }
@@ -246,7 +246,7 @@ impl List<'_> {
     }
 
     /// Reads a part and removes the checksum behind it.
-    fn checked(&mut self, part: &Part) -> Parsed<Vec<u8>> {
+    fn checked(&mut self, part: &HeaderPart) -> Parsed<Vec<u8>> {
         let bytes = self.part(part)?;
         let Some((bytes, checksum)) = bytes.split_last_chunk::<4>() else {
             return Err(invalid("a part of an object header has no checksum"));

@@ -52,13 +52,13 @@ impl Hdf5 {
 /// Global heaps, each read once while it is kept.
 pub(super) struct GlobalHeaps<'a> {
     file: &'a Hdf5,
-    kept: RefCell<Kept>,
+    kept: RefCell<HeapCache>,
     /// Bytes that were read so far.
     read: Cell<u64>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct HeapCache {
     heaps: HashMap<u64, Rc<Heap>>,
     bytes: usize,
 }
@@ -127,7 +127,7 @@ impl<'a> GlobalHeaps<'a> {
         let heap = Rc::new(self.collection(address)?);
         let bytes = heap.bytes.len().saturating_add(64 * heap.objects.len());
         if kept.bytes.saturating_add(bytes) > KEPT {
-            *kept = Kept::default();
+            *kept = HeapCache::default();
         }
         kept.bytes = kept.bytes.saturating_add(bytes);
         kept.heaps.insert(address, Rc::clone(&heap));

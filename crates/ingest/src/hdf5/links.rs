@@ -1,4 +1,4 @@
-//! What a group links to.
+//! The links of a group.
 
 use hdf5_reader::btree_v1::collect_btree_v1_leaves_storage;
 use hdf5_reader::error::Error;

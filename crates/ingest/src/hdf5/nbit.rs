@@ -42,7 +42,7 @@ pub(super) fn decoded(chunk: &[u8], parameters: &[u32], most: usize) -> Result<V
     Ok(plain)
 }
 
-/// What an element is.
+/// The kind of an element.
 #[derive(Debug)]
 enum Packed {
     Number {

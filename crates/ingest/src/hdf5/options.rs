@@ -2,7 +2,7 @@
 
 use icefield_core::NodePath;
 
-/// What is read of an HDF5 file.
+/// The options of a read of an HDF5 file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hdf5Options {

@@ -1,8 +1,8 @@
-//! What parsing a part of a file returns.
+//! The result of parsing a part of a file.
 
 use hdf5_reader::error::Error;
 
-/// What a part of the file says, or why it cannot be understood.
+/// The contents of a part of the file, or why it cannot be understood.
 pub(super) type Parsed<T> = Result<T, Error>;
 
 /// Returns the error of bytes that break a rule.

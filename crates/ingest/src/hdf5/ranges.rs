@@ -21,25 +21,25 @@ const AHEAD: u64 = 16;
 /// A longer range is asked for as it is, and not kept.
 const LONG: u64 = 1 << 20;
 
-/// What sends the parser in circles.
+/// A file that sends the parser in circles.
 const CIRCLES: &str = "its structures refer to each other again and again";
 
 /// A range that the thread waits for.
-pub(super) struct Ask {
+pub(super) struct RangeRequest {
     pub(super) range: Range<u64>,
     pub(super) answer: oneshot::Sender<Result<Bytes, SourceError>>,
 }
 
 /// Reads ranges by asking the other end of a channel.
 pub(super) struct Ranges {
-    ask: mpsc::Sender<Ask>,
+    ask: mpsc::Sender<RangeRequest>,
     size: u64,
     base: u64,
-    state: Mutex<State>,
+    state: Mutex<RangeCache>,
 }
 
 #[derive(Default)]
-struct State {
+struct RangeCache {
     blocks: HashMap<u64, Block>,
     uses: u64,
     /// The block behind the last one that was fetched, and how many to fetch if it is the next.
@@ -56,7 +56,7 @@ struct Block {
 }
 
 impl Ranges {
-    pub(super) fn new(ask: mpsc::Sender<Ask>, size: u64) -> Self {
+    pub(super) fn new(ask: mpsc::Sender<RangeRequest>, size: u64) -> Self {
         Self {
             ask,
             size,
@@ -80,16 +80,16 @@ impl Ranges {
         self.lock().failed.take()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, RangeCache> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn fetch(&self, state: &mut State, range: Range<u64>) -> Result<Bytes, Error> {
-        let gone = || Error::Other("nobody waits for the file any more".to_owned());
+    fn fetch(&self, state: &mut RangeCache, range: Range<u64>) -> Result<Bytes, Error> {
+        let gone = || Error::Other("the read of the file was abandoned".to_owned());
         let length = range.end - range.start;
         let (answer, answered) = oneshot::channel();
         self.ask
-            .blocking_send(Ask { range, answer })
+            .blocking_send(RangeRequest { range, answer })
             .map_err(|_| gone())?;
         match answered.blocking_recv().map_err(|_| gone())? {
             Ok(bytes) if bytes.len() as u64 == length => Ok(bytes),
@@ -103,7 +103,7 @@ impl Ranges {
     }
 
     /// Makes sure that the blocks are there. Neighbours that are missing come in one request.
-    fn load(&self, state: &mut State, wanted: Range<u64>) -> Result<(), Error> {
+    fn load(&self, state: &mut RangeCache, wanted: Range<u64>) -> Result<(), Error> {
         let mut first = wanted.start;
         while first < wanted.end {
             if state.blocks.contains_key(&first) {
@@ -136,7 +136,7 @@ impl Ranges {
     }
 }
 
-impl State {
+impl RangeCache {
     /// Forgets the blocks that were used longest ago.
     fn shrink(&mut self) {
         while self.blocks.len() > BLOCKS {

@@ -1,4 +1,4 @@
-//! What the messages of an array or a group say, read as far as any array needs it.
+//! The messages of an array or a group, read as far as any array needs them.
 
 use hdf5_reader::messages::dataspace::{DataspaceMessage, DataspaceType, UNLIMITED};
 use hdf5_reader::messages::filter_pipeline::FilterDescription;
@@ -17,7 +17,7 @@ use super::file::Hdf5;
 use super::heap::GlobalHeaps;
 use super::options::Hdf5Options;
 use super::parsed::invalid;
-use super::walk::Found;
+use super::walk::FoundNode;
 use crate::archive::phony::Along;
 use crate::{ArchiveNode, SourceError};
 
@@ -38,9 +38,9 @@ pub(super) struct Reader<'a> {
 }
 
 /// A node with its path.
-pub(super) type Named = (NodePath, ArchiveNode);
+pub(super) type NamedNode = (NodePath, ArchiveNode);
 
-/// What the messages of an array say.
+/// The description of an array in its messages.
 pub(super) struct Described {
     pub(super) data_type: DataType,
     pub(super) space: DataspaceMessage,
@@ -72,7 +72,7 @@ impl Described {
 impl Reader<'_> {
     pub(super) fn attributes(
         &self,
-        node: &Found,
+        node: &FoundNode,
         options: &Hdf5Options,
     ) -> Result<Vec<Attribute>, SourceError> {
         let attributes = self
@@ -90,7 +90,7 @@ impl Reader<'_> {
     /// Returns attributes as JSON, except what needs the type of an array.
     pub(super) fn plain(
         &self,
-        node: &Found,
+        node: &FoundNode,
         attributes: &[Attribute],
         role: Role,
     ) -> Result<Map<String, Value>, SourceError> {
@@ -119,7 +119,7 @@ impl Reader<'_> {
     /// Returns the scales of the dimensions of an array.
     pub(super) fn scales(
         &self,
-        node: &Found,
+        node: &FoundNode,
         attributes: &[Attribute],
         role: Role,
         rank: usize,
@@ -132,7 +132,7 @@ impl Reader<'_> {
     /// Returns the shape and the names of the dimensions of an array whose shape in HDF5 is `own`.
     pub(super) fn along(
         &self,
-        node: &Found,
+        node: &FoundNode,
         attributes: &[Attribute],
         role: Role,
         own: &[u64],
@@ -172,13 +172,13 @@ impl Reader<'_> {
     }
 
     /// Counts what is kept of a node.
-    pub(super) fn hold(&self, node: &Found, bytes: usize) -> Result<(), SourceError> {
+    pub(super) fn hold(&self, node: &FoundNode, bytes: usize) -> Result<(), SourceError> {
         let held = self.file.held.add(bytes);
         held.map_err(|error| self.file.failed(&node.path, "the array", error))
     }
 
     /// Takes from what may still be made.
-    pub(super) fn spend(&mut self, node: &Found, bytes: u64) -> Result<(), SourceError> {
+    pub(super) fn spend(&mut self, node: &FoundNode, bytes: u64) -> Result<(), SourceError> {
         match self.most.checked_sub(bytes) {
             Some(rest) => {
                 self.most = rest;
@@ -188,12 +188,12 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn too_long(&self, node: &Found) -> SourceError {
+    pub(super) fn too_long(&self, node: &FoundNode) -> SourceError {
         let reason = "it is copied through memory, and more than `made_bytes` is needed: leave it out, or allow more";
         self.file.refused(&node.path, reason)
     }
 
-    pub(super) fn described(&self, node: &Found) -> Result<Described, SourceError> {
+    pub(super) fn described(&self, node: &FoundNode) -> Result<Described, SourceError> {
         let (file, header) = (self.file, &node.header);
         let failed = |what: &'static str| move |error| file.failed(&node.path, what, error);
         if header.has(MSG_EXTERNAL_FILES) {
@@ -234,7 +234,7 @@ impl Reader<'_> {
 
     pub(super) fn stored(
         &self,
-        node: &Found,
+        node: &FoundNode,
         described: &Described,
         shape: &[u64],
     ) -> Result<Stored, SourceError> {

@@ -13,23 +13,23 @@ use icefield_core::NodePath;
 use serde_json::{Map, Value};
 
 use super::attributes::Attribute;
-use super::chunks::{Place, Stored};
+use super::chunks::{Stored, StoredBytes};
 use super::datatype::{DataType, ElementKind, Member};
 use super::dimensions::Role;
-use super::filters::{Anew, Pipeline};
-use super::reader::{Described, Named, Reader};
+use super::filters::{FilterRecoder, Pipeline};
+use super::reader::{Described, NamedNode, Reader};
 use super::take::Take;
 use super::values::fill_value;
-use super::walk::Found;
+use super::walk::FoundNode;
 use crate::archive::phony::{Along, Axis};
 use crate::archive::values::child;
 use crate::{ArchiveArray, ArchiveChunks, ArchiveNode, ChunkExtents, SourceError};
 
 const REASON: &str = "its elements are members of compounds, which lie between others";
 
-/// What all members of a compound share.
+/// The facts that all members of a compound share.
 struct Whole<'a> {
-    node: &'a Found,
+    node: &'a FoundNode,
     described: &'a Described,
     stored: &'a Stored,
     shape: &'a [u64],
@@ -44,12 +44,12 @@ impl Reader<'_> {
     /// Reads an array of compounds.
     pub(super) fn members(
         &mut self,
-        node: &Found,
+        node: &FoundNode,
         attributes: &[Attribute],
         role: Role,
         described: &Described,
         members: &[Member],
-    ) -> Result<Vec<Named>, SourceError> {
+    ) -> Result<Vec<NamedNode>, SourceError> {
         // That of compounds masks nothing.
         let kept = attributes.iter().filter(|it| it.name != "_FillValue");
         let kept: Vec<Attribute> = kept.cloned().collect();
@@ -67,8 +67,8 @@ impl Reader<'_> {
         });
         let axes: Vec<Axis> = axes.collect();
         let left_out: Vec<(Vec<u32>, u32)> = match &stored.place {
-            Place::Header(_) => Vec::new(),
-            Place::File(extents) => {
+            StoredBytes::Header(_) => Vec::new(),
+            StoredBytes::File(extents) => {
                 let rows = stored.left_out.iter();
                 rows.map(|(row, mask)| (extents.row(*row).index.to_vec(), *mask))
                     .collect()
@@ -95,7 +95,7 @@ impl Reader<'_> {
         group: &NodePath,
         start: usize,
         members: &[Member],
-        nodes: &mut Vec<Named>,
+        nodes: &mut Vec<NamedNode>,
     ) -> Result<(), SourceError> {
         for member in members {
             let path = child(group, &member.name).map_err(|_| {
@@ -162,7 +162,7 @@ impl Reader<'_> {
             (with_more(whole.shape), with_more(&whole.stored.chunk_shape));
         let mut codecs = vec![element.bytes_codec()];
         let chunks = match &whole.stored.place {
-            Place::Header(bytes) => {
+            StoredBytes::Header(bytes) => {
                 let taken = take.of(bytes);
                 self.spend(whole.node, taken.len() as u64)?;
                 ArchiveChunks::Made {
@@ -170,7 +170,7 @@ impl Reader<'_> {
                     reason: REASON.to_owned(),
                 }
             }
-            Place::File(extents) => {
+            StoredBytes::File(extents) => {
                 let rows = extents.len().saturating_mul(4 * shape.len() + 20);
                 let held = self.file.held.add(rows);
                 held.map_err(|error| self.file.failed(path, "the chunk index", error))?;
@@ -185,7 +185,7 @@ impl Reader<'_> {
                     own.push(&longer(row.index), row.file, row.offset, row.length);
                 }
                 let left_out = whole.left_out.iter();
-                let anew = Anew {
+                let anew = FilterRecoder {
                     filters: whole.described.filters.clone(),
                     left_out: left_out
                         .map(|(index, mask)| (longer(index), *mask))

@@ -11,7 +11,7 @@ use super::options::Hdf5Options;
 use super::ranges::{Ask, Ranges};
 use crate::SourceError;
 
-/// What reading a file took.
+/// The cost of reading a file.
 struct Taken {
     outcome: Result<usize, SourceError>,
     headers: usize,

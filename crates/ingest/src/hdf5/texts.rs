@@ -2,24 +2,24 @@
 
 use icefield_core::ChunkIndex;
 
-use super::behind::Behind;
-use super::chunks::{Place, Stored};
+use super::behind::PastRecords;
+use super::chunks::{Stored, StoredBytes};
 use super::datatype::{DataType, ElementKind};
 use super::filters;
 use super::parsed::invalid;
 use super::reader::{Described, Reader};
 use super::text::{self, NoTexts};
-use super::walk::Found;
+use super::walk::FoundNode;
 use crate::{ArchiveChunks, SourceError};
 
 impl Reader<'_> {
     /// Makes the chunks of an array of texts.
     pub(super) fn texts(
         &mut self,
-        node: &Found,
+        node: &FoundNode,
         described: &Described,
         stored: &Stored,
-        behind: &Behind<'_>,
+        behind: &PastRecords<'_>,
     ) -> Result<ArchiveChunks, SourceError> {
         let data_type = &described.data_type;
         let zeros = vec![0; data_type.size];
@@ -28,12 +28,12 @@ impl Reader<'_> {
             .map_err(|reason| self.file.refused(&node.path, reason))?;
         let mut chunks = Vec::new();
         let extents = match &stored.place {
-            Place::Header(bytes) => {
+            StoredBytes::Header(bytes) => {
                 let index = vec![0; stored.chunk_shape.len()];
                 chunks.push(self.text_chunk(node, &described.data_type, index.into(), bytes)?);
                 None
             }
-            Place::File(extents) => Some(extents),
+            StoredBytes::File(extents) => Some(extents),
         };
         let rows = extents.into_iter().flat_map(|extents| extents.rows());
         for (row, extent) in rows.enumerate() {
@@ -71,7 +71,7 @@ impl Reader<'_> {
 
     fn text_chunk(
         &mut self,
-        node: &Found,
+        node: &FoundNode,
         data_type: &DataType,
         index: ChunkIndex,
         bytes: &[u8],

@@ -23,7 +23,7 @@ const MAX_SOFT: u32 = 32;
 pub(super) const NOT_COORDINATE: &str = "_nc4_non_coord_";
 
 /// A group or an array.
-pub(super) struct Found {
+pub(super) struct FoundNode {
     pub(super) path: NodePath,
     pub(super) address: u64,
     pub(super) header: Rc<Header>,
@@ -32,37 +32,37 @@ pub(super) struct Found {
 
 /// All that was found.
 #[derive(Default)]
-pub(super) struct Walked {
-    pub(super) nodes: Vec<Found>,
+pub(super) struct WalkedFile {
+    pub(super) nodes: Vec<FoundNode>,
     /// The name of each object, by the address of its header.
     pub(super) names: HashMap<u64, String>,
 }
 
 /// Finds all nodes, and reads their headers.
-pub(super) fn walk(file: &Hdf5, options: &Hdf5Options) -> Result<Walked, SourceError> {
+pub(super) fn walk(file: &Hdf5, options: &Hdf5Options) -> Result<WalkedFile, SourceError> {
     let left_out = options.leave_out.iter().cloned().collect();
-    let mut walk = Walk {
+    let mut walk = FileWalk {
         file,
         left_out,
         links: HashMap::new(),
-        walked: Walked::default(),
+        walked: WalkedFile::default(),
         above: Vec::new(),
     };
     walk.visit(NodePath::root(), file.root())?;
     Ok(walk.walked)
 }
 
-struct Walk<'a> {
+struct FileWalk<'a> {
     file: &'a Hdf5,
     left_out: HashSet<NodePath>,
     /// The links of groups by address: paths of soft links go through them again and again.
     links: HashMap<u64, Rc<Vec<LinkMessage>>>,
-    walked: Walked,
+    walked: WalkedFile,
     /// The groups that the present one lies in.
     above: Vec<u64>,
 }
 
-impl Walk<'_> {
+impl FileWalk<'_> {
     fn visit(&mut self, path: NodePath, address: u64) -> Result<(), SourceError> {
         if self.walked.nodes.len() >= MAX_NODES {
             let problem = format!("it has more than {MAX_NODES} groups and arrays");
@@ -70,7 +70,7 @@ impl Walk<'_> {
         }
         let failed = |error| self.file.failed(&path, "the header", error);
         let header = self.file.header(address).map_err(failed)?;
-        let weight = size_of::<Found>() + path.as_str().len();
+        let weight = size_of::<FoundNode>() + path.as_str().len();
         self.file.held.add(weight).map_err(failed)?;
         let is_group = header.is_group();
         // A committed data type is an object, and no node.
@@ -96,7 +96,7 @@ impl Walk<'_> {
             true => Some(self.links(&path, address, &header)?),
             false => None,
         };
-        self.walked.nodes.push(Found {
+        self.walked.nodes.push(FoundNode {
             path: path.clone(),
             address,
             header,

@@ -193,7 +193,7 @@ fn retype(document: &mut Value, data_type: &str) {
     }
 }
 
-/// What was found out about the places of sources.
+/// The findings about the places of sources.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     pub(super) gaps: Vec<Gap>,

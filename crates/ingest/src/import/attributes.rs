@@ -21,7 +21,7 @@ use crate::packing;
 use crate::plan::{self, document_error};
 use crate::{ImportError, PlanError};
 
-/// What was made of attributes.
+/// The merged attributes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Combined {
     pub(super) differing: Vec<DifferingAttribute>,
@@ -31,7 +31,7 @@ pub(super) struct Combined {
 
 /// The attributes of a node so far.
 #[derive(Debug, Default)]
-struct Node {
+struct MergedNode {
     /// In the repository, the node as it is there.
     there: Option<Bytes>,
     attributes: Map<String, Value>,
@@ -54,7 +54,7 @@ impl Import {
             self.check_groups(session, opened)?;
             return Ok(combined);
         }
-        let mut nodes: BTreeMap<NodePath, Node> = BTreeMap::new();
+        let mut nodes: BTreeMap<NodePath, MergedNode> = BTreeMap::new();
         for one in &mut *opened {
             for (path, node) in &one.hierarchy.nodes {
                 let own = attributes_of(path, node.document())?;
@@ -64,7 +64,7 @@ impl Import {
                         Some(document) => attributes_of(path, document)?,
                         None => own.clone(),
                     };
-                    let node = Node {
+                    let node = MergedNode {
                         there,
                         attributes: first,
                         dropped: Vec::new(),
@@ -150,7 +150,7 @@ impl Import {
     }
 }
 
-impl Node {
+impl MergedNode {
     /// Adds the attributes of one more source. Returns the names of those that differ.
     fn add(&mut self, own: &Map<String, Value>, wish: Attributes) -> Vec<String> {
         let mut differing = Vec::new();

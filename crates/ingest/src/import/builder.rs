@@ -10,6 +10,7 @@ use super::choices::{Attributes, Combine, Encoding, Missing, Order, Overlap};
 use super::combine::{Stack, ValueFrom};
 use super::resume::Resumption;
 use super::selection::Selection;
+use crate::operation::operation_methods;
 use crate::{ChunkLayout, ImportError, Limits, Progress, Source};
 
 /// An import that is being described: set what it needs, then [`Import::run`] it.
@@ -220,7 +221,7 @@ impl Import {
     }
 
     /// Refers to chunks where they lie instead of copying them, but for arrays of one dimension that have its name, which
-    /// are read first by everybody, for what the source has at hand, and for the arrays in `copied`, by their paths in
+    /// every reader reads first, for what the source has at hand, and for the arrays in `copied`, by their paths in
     /// the source. An array that cannot be referred to is an error.
     ///
     /// Containers that the repository's configuration lacks are added to it, one for the folder of each file.
@@ -230,7 +231,7 @@ impl Import {
     }
 
     /// Cuts and encodes the chunks of the arrays otherwise than the first source has them. Arrays of one dimension that have its
-    /// name are read whole by everybody, and keep their chunks; arrays without dimensions stay as they are. Of dimensions that an
+    /// name are read whole by every reader, and keep their chunks; arrays without dimensions stay as they are. Of dimensions that an
     /// array lacks it is told nothing, and one that no array has is an error.
     pub fn layout(mut self, layout: ChunkLayout) -> Self {
         self.layout = layout;
@@ -266,23 +267,7 @@ impl Import {
         self
     }
 
-    /// Sets how much is under way at once.
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-
-    /// Tells `progress` how far the import is.
-    pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
-        self.progress = progress;
-        self
-    }
-
-    /// Ends early, as [`ImportError::Interrupted`], once `interrupt` is raised, as long as the branch is not being moved.
-    pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
-        self.interrupt = interrupt.clone();
-        self
-    }
+    operation_methods!("ImportError", "the branch is not being moved");
 
     /// The dimension along which arrays grow; nothing if none do.
     pub(super) fn dimension(&self) -> &str {

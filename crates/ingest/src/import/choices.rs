@@ -14,21 +14,21 @@ pub enum Order {
     Coordinate,
 }
 
-/// What becomes of elements whose coordinate lies within the elements of another source.
+/// The treatment of elements whose coordinate lies within the elements of another source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Overlap {
     /// The import fails.
     #[default]
     Refuse,
-    /// What comes first is kept, also what is there already; the later source gives only what lies behind.
+    /// The earlier elements are kept, those of the repository included; the later source adds only the elements behind them.
     First,
-    /// What comes last is kept: the earlier source ends where the later one begins. What is there already is not
+    /// The later elements are kept: the earlier source ends where the later one begins. Elements of the repository are not
     /// replaced.
     Last,
 }
 
-/// What becomes of numbers that a source stores otherwise than what it is put behind: packed with another `scale_factor` or
+/// The treatment of numbers that a source stores otherwise than the target it is appended to: packed with another `scale_factor` or
 /// `add_offset`, as another type, with another `_FillValue` or `missing_value`. Codecs never matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -54,7 +54,7 @@ pub struct Rounded {
     pub largest_error: f64,
 }
 
-/// What becomes of arrays that some sources lack, or that the repository lacks and a source has behind it.
+/// The treatment of arrays that some sources lack, or that the repository lacks and a source has behind it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Missing {
@@ -67,7 +67,7 @@ pub enum Missing {
     Fill,
 }
 
-/// What becomes of attributes that differ between sources, or between a source and what it is put behind. Those that say
+/// The treatment of attributes that differ between sources, or between a source and the target it is appended to. Those that say
 /// how numbers are stored (`scale_factor`, `_FillValue`, units of time) are no matter of choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -5,7 +5,7 @@
 //! joined    sources behind one another along an inner dimension count as one source
 //! by coords the dimensions, the order and the nesting come from the values of coordinates
 //! ```
-//! What is left is put behind one another along the outer dimension, as any sources are.
+//! The resulting sources are put behind one another along the outer dimension, as any sources are.
 
 mod equal;
 mod error;
@@ -19,7 +19,7 @@ use icefield_core::{NodePath, Session};
 use serde_json::Value;
 
 pub use self::error::CombineError;
-use self::stacked::Given;
+use self::stacked::CoordinateOrigin;
 pub(crate) use self::value::Stack;
 pub use self::value::ValueFrom;
 use self::value::{Column, Label};
@@ -105,9 +105,9 @@ impl Import {
         let mut valued = Vec::new();
         for (one, label) in opened.into_iter().zip(labels) {
             let given = match (&stack.from, &label) {
-                (ValueFrom::Variable(path), _) => Given::Variable(path.clone()),
+                (ValueFrom::Variable(path), _) => CoordinateOrigin::Variable(path.clone()),
                 (_, Some(label)) => {
-                    Given::Value(column.document(&stack.dimension), column.chunk(label))
+                    CoordinateOrigin::Value(column.document(&stack.dimension), column.chunk(label))
                 }
                 _ => continue,
             };

@@ -10,7 +10,7 @@ use icefield_format::container_prefixes;
 
 use crate::{ImportError, Source};
 
-/// Times that the configuration is read again because somebody else has changed it.
+/// Times that the configuration is read again because another program changed it.
 const TRIES: usize = 10;
 
 /// Adds to the stored configuration what it lacks of containers, if anything.

@@ -22,7 +22,7 @@ pub(super) type ChunkStream = BoxStream<'static, Result<ChunkEntry, SourceError>
 /// An array that an import asks for, and the sources that it is made of.
 #[derive(Clone, Copy)]
 pub(super) struct ArrayAt<'a> {
-    /// What messages call the derived source.
+    /// The name of the derived source in messages.
     pub(super) name: &'a str,
     pub(super) parts: &'a [Arc<dyn Source>],
     /// The path in the derived source.

@@ -42,7 +42,7 @@ impl Rounding {
     }
 }
 
-/// What was found out about encodings.
+/// The findings about encodings.
 #[derive(Debug, Default)]
 pub(super) struct Encoded {
     /// How new arrays are stored that are so in no source, by the paths of the sources.

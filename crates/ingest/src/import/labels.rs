@@ -71,7 +71,7 @@ pub(super) enum Tail {
     Unknown,
 }
 
-/// What is kept in mind of the coordinates of one source.
+/// The summary of the coordinates of one source.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Line {
     pub(super) count: u64,
@@ -231,7 +231,7 @@ pub(super) async fn of_source(
     Ok(Some(values))
 }
 
-/// What an element of a coordinate is compared by.
+/// The key by which an element of a coordinate is compared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LabelKey {
     Number(Option<i128>),
@@ -296,7 +296,7 @@ pub(super) async fn tail_of(session: &Session, path: &NodePath) -> Result<Tail, 
     for index in (0..array.chunk_counts[0]).filter(|index| u64::from(*index) >= first / chunk) {
         let bytes = match session.chunk(path, &[index], ByteRange::All).await {
             Ok(bytes) => bytes,
-            // Of a reference that an earlier import made, to where nobody has granted access.
+            // Of a reference that an earlier import made, to a place without a grant.
             Err(SessionError::VirtualChunk { .. }) => return Ok(Tail::Unknown),
             Err(error) => return Err(error.into()),
         };

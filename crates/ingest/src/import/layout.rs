@@ -13,11 +13,12 @@
 
 use std::ops::Range;
 
-use icefield_core::{ArrayMetadata, NodePath};
+use bytes::Bytes;
+use icefield_core::{ArrayMetadata, NodeMetadata, NodePath};
 
 use crate::plan::{Growth, Shift};
 
-/// What one source adds.
+/// The part that one source adds.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Part {
     /// Which of the sources.
@@ -37,11 +38,11 @@ pub(super) struct Grown {
     /// The array as it will be.
     pub(super) array: ArrayMetadata,
     /// Its document then.
-    pub(super) document: bytes::Bytes,
+    pub(super) document: Bytes,
     pub(super) parts: Vec<Part>,
 }
 
-/// What becomes of the chunks of an array along the axis.
+/// The treatment of the chunks of an array along the axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Layout {
     /// Chunks that are taken as they are, by the position of the part.
@@ -50,7 +51,37 @@ pub(super) struct Layout {
     pub(super) assembled: Vec<Range<u64>>,
 }
 
+impl Part {
+    /// Returns what a source adds in an import that is not divided.
+    pub(super) fn new(source: usize, growth: Growth) -> Self {
+        Self {
+            source,
+            growth,
+            is_borrowed: false,
+        }
+    }
+}
+
 impl Grown {
+    /// Returns an array that grows along the axis of its first part; `None` without a part, or if the document is of no array.
+    pub(super) fn new(
+        path: NodePath,
+        existing: u64,
+        document: Bytes,
+        parts: Vec<Part>,
+    ) -> Option<Self> {
+        let array = NodeMetadata::parse(&document).ok()?.array()?.clone();
+        let axis = parts.first()?.growth.axis;
+        Some(Self {
+            path,
+            axis,
+            existing,
+            array,
+            document,
+            parts,
+        })
+    }
+
     /// Returns the elements of a chunk along the axis.
     pub(super) fn chunk(&self) -> u64 {
         self.array.chunk_shape[self.axis]
@@ -135,7 +166,7 @@ mod tests {
             let growth = Growth {
                 from: path.clone(),
                 array: array(*length, 4),
-                document: bytes::Bytes::new(),
+                document: Bytes::new(),
                 to: path.clone(),
                 axis: 0,
                 at,
@@ -154,7 +185,7 @@ mod tests {
             axis: 0,
             existing,
             array: array(at, 4),
-            document: bytes::Bytes::new(),
+            document: Bytes::new(),
             parts,
             path,
         }

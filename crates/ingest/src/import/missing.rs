@@ -39,7 +39,7 @@ struct Template {
     is_there: bool,
 }
 
-/// What was found out about arrays that sources lack.
+/// The findings about arrays that sources lack.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Completed {
     pub(super) lacking: Vec<Lacking>,

@@ -28,7 +28,7 @@ pub(super) struct Opened {
     pub(super) converted: Vec<NodePath>,
     /// Arrays whose numbers are stored otherwise, and the first thing in which they are.
     pub(super) reencoded: BTreeMap<NodePath, Difference>,
-    /// What is kept along the dimension, and of how many elements; `None` for all.
+    /// The elements that are kept along the dimension, and of how many; `None` for all.
     pub(super) kept: Option<(Range<u64>, u64)>,
     /// The same for conversions, which were described before that was known.
     pub(super) taken: Arc<Taken>,

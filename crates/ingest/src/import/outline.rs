@@ -1,4 +1,4 @@
-//! What an import would do, for people to read.
+//! The plan of an import, for people to read.
 
 use futures::TryStreamExt;
 use icefield_core::{ArrayMetadata, BranchName, NodeMetadata, NodePath, Repository};
@@ -15,7 +15,7 @@ use crate::{ChunkEntry, Gap, ImportError, Source, Unsupported};
 /// Reasons that are told of one array.
 const REASONS: usize = 4;
 
-/// What an import would do. Nothing was written to find it out.
+/// The plan of an import. Nothing was written to make it.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ImportPlan {
@@ -43,11 +43,11 @@ pub struct ImportPlan {
     pub omitted: Vec<Unsupported>,
 }
 
-/// What an import would take of a source.
+/// The part of a source that an import would take.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct PlannedSource {
-    /// What messages call it.
+    /// Its name in messages.
     pub name: String,
     /// Elements along the dimension; `None` if nothing of it has the dimension.
     pub elements: Option<u64>,
@@ -59,7 +59,7 @@ pub struct PlannedSource {
     pub reencoded: Vec<NodePath>,
 }
 
-/// What an import would do with the chunks of an array.
+/// The plan for the chunks of an array.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PlannedArray {

@@ -1,11 +1,11 @@
-//! What an import will do, found out before anything is written: sources in order, their documents, the layout of arrays
+//! The plan of an import, made before anything is written: sources in order, their documents, the layout of arrays
 //! that grow.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use icefield_core::{NodeMetadata, NodePath, Session};
+use icefield_core::{NodePath, Session};
 
 use super::builder::Import;
 use super::choices::{Encoding, Missing};
@@ -175,7 +175,7 @@ impl Import {
         Ok(targets)
     }
 
-    /// What is there keeps its units.
+    /// Checks that an append does not change the units of the repository.
     fn check_units(
         &self,
         units: &str,
@@ -240,12 +240,10 @@ impl Import {
             for growth in std::mem::take(&mut plan.growths) {
                 let path = growth.to.clone();
                 lengths.entry(path.clone()).or_insert(growth.at);
-                let part = Part {
-                    source: number,
-                    growth,
-                    is_borrowed: false,
-                };
-                parts.entry(path).or_default().push(part);
+                parts
+                    .entry(path)
+                    .or_default()
+                    .push(Part::new(number, growth));
             }
             let transfers = std::mem::take(&mut plan.transfers).into_iter();
             prepared.transfers.extend(transfers.map(|it| (number, it)));
@@ -294,18 +292,8 @@ impl Import {
         let Some(document) = prepared.documents.get(&path).cloned() else {
             return Ok(());
         };
-        let metadata = NodeMetadata::parse(&document).ok();
-        let array = metadata.as_ref().and_then(NodeMetadata::array).cloned();
-        let (Some(array), Some(axis)) = (array, parts.first().map(|part| part.growth.axis)) else {
+        let Some(grown) = Grown::new(path, existing, document, parts) else {
             return Ok(());
-        };
-        let grown = Grown {
-            path,
-            axis,
-            existing,
-            array,
-            document,
-            parts,
         };
         let layout = grown.layout();
         for part in &grown.parts {

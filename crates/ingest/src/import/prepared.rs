@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use icefield_core::{NodeMetadata, NodePath, Session};
+use icefield_core::{NodePath, Session};
 
 use super::arrange::Places;
 use super::attributes::Combined;
@@ -183,19 +183,7 @@ impl Prepared {
             Some(document) => document.clone(),
             None => session.metadata(&transfer.to).ok()??,
         };
-        let metadata = NodeMetadata::parse(&document).ok()?;
-        let part = Part {
-            source,
-            growth: Growth::whole(transfer, difference.clone()),
-            is_borrowed: false,
-        };
-        Some(Grown {
-            path: transfer.to.clone(),
-            axis: 0,
-            existing: 0,
-            array: metadata.array()?.clone(),
-            document,
-            parts: vec![part],
-        })
+        let part = Part::new(source, Growth::whole(transfer, difference.clone()));
+        Grown::new(transfer.to.clone(), 0, document, vec![part])
     }
 }

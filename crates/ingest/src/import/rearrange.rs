@@ -1,4 +1,4 @@
-//! What a layout of chunks that was asked for makes of a plan.
+//! Plans with another layout of chunks.
 
 use icefield_core::{ArrayMetadata, NodePath};
 use serde_json::Value;

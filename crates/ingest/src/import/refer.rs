@@ -6,7 +6,7 @@ use crate::plan::{Action, Shift, Transfer};
 use crate::source::References;
 use crate::{ImportError, Source};
 
-/// What was referred to.
+/// The counts of references.
 #[derive(Debug, Default)]
 pub(super) struct Referred {
     pub(super) chunks: u64,

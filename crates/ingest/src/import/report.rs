@@ -1,11 +1,11 @@
-//! What an import did.
+//! The report of an import.
 
 use icefield_core::{CommitOutcome, NodePath};
 
 use super::choices::{DifferingAttribute, Gap, Lacking, Rounded};
 use crate::{Ignored, Unsupported};
 
-/// What an import did.
+/// The report of an import.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ImportReport {
@@ -48,7 +48,7 @@ pub struct ImportReport {
     pub attributes: Vec<DifferingAttribute>,
     /// Sources that were there already; see [`Import::skip_existing`](crate::Import::skip_existing).
     pub skipped: Vec<String>,
-    /// What lay in the source and belongs to no node.
+    /// Files or objects of the source that belong to no node.
     pub ignored: Ignored,
     /// Warnings of the sources.
     pub warnings: Vec<String>,
@@ -88,8 +88,8 @@ impl ImportReport {
 #[derive(Debug)]
 #[must_use = "the branch may have moved, or the outcome may be unknown"]
 pub struct Imported {
-    /// What was staged.
+    /// The report of the staged edits.
     pub report: ImportReport,
-    /// What became of the commit.
+    /// The outcome of the commit.
     pub commit: CommitOutcome,
 }

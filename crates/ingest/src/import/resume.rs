@@ -29,7 +29,7 @@ use icefield_storage::{
 };
 
 pub(crate) use self::digest::{Digest, WorkKey};
-use self::folder::{Begin, VERSION, begin_key, below, put_begin, read_begin, remove, store};
+use self::folder::{BeginRecord, VERSION, begin_key, below, put_begin, read_begin, remove, store};
 use self::record::Stored;
 use crate::{ImportError, Source};
 
@@ -60,17 +60,17 @@ impl Resumption {
     }
 }
 
-/// What was done of an import.
+/// The record of the work that an import has done.
 pub(crate) struct Journal {
     storage: Arc<dyn Storage>,
     folder: String,
     run: String,
-    begin: Begin,
+    begin: BeginRecord,
     known: HashMap<WorkKey, Stored>,
     every_bytes: u64,
     clock: SystemClock,
-    pending: Mutex<Pending>,
-    written: tokio::sync::Mutex<Written>,
+    pending: Mutex<PendingRecords>,
+    written: tokio::sync::Mutex<WrittenRecords>,
 }
 
 impl std::fmt::Debug for Journal {
@@ -83,9 +83,9 @@ impl std::fmt::Debug for Journal {
     }
 }
 
-/// What is not written down yet.
+/// The records that are not written yet.
 #[derive(Debug, Default)]
-struct Pending {
+struct PendingRecords {
     records: Vec<(WorkKey, Stored)>,
     bytes: u64,
     /// When the first of them came, by the monotonic clock.
@@ -93,7 +93,7 @@ struct Pending {
 }
 
 #[derive(Debug, Default)]
-struct Written {
+struct WrittenRecords {
     has_begun: bool,
     records: u32,
 }
@@ -102,7 +102,7 @@ struct Written {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AbandonedImport {
-    /// What was imported, in words.
+    /// The import, in words.
     pub about: String,
     /// The branch that it would have been committed to.
     pub branch: String,
@@ -147,7 +147,7 @@ impl Journal {
         let (begin, known, session) = match found {
             None => {
                 let session = repository.write_session(branch.clone()).await?;
-                let begin = Begin {
+                let begin = BeginRecord {
                     version: VERSION,
                     about: resumption.name.clone(),
                     run: run.clone(),
@@ -175,7 +175,7 @@ impl Journal {
             folder,
             run,
             begin,
-            written: tokio::sync::Mutex::new(Written {
+            written: tokio::sync::Mutex::new(WrittenRecords {
                 has_begun: known.is_some(),
                 records: 0,
             }),
@@ -268,7 +268,7 @@ impl Journal {
                 self.storage.sync().await.map_err(store)?;
             }
             false => {
-                let begin = Begin {
+                let begin = BeginRecord {
                     lease: session.lease_pass().await?.to_string(),
                     ..self.begin.clone()
                 };
@@ -322,7 +322,7 @@ impl Journal {
 /// Ends imports that broke off: the one of this name, or all of them. What they have stored is garbage from then on.
 ///
 /// # Errors
-/// What the store says.
+/// The errors of the store.
 pub async fn abandon_imports(
     repository: &Repository,
     name: Option<&str>,
@@ -367,7 +367,7 @@ pub async fn abandon_imports(
 async fn landed(
     repository: &Repository,
     branch: &BranchName,
-    begin: &Begin,
+    begin: &BeginRecord,
 ) -> Result<Option<SnapshotId>, ImportError> {
     let tip = repository
         .read_session(Revision::from(branch.clone()))

@@ -13,6 +13,7 @@ use super::report::{ImportReport, Imported};
 use super::resume::Journal;
 use super::{containers, refer, transfer};
 use crate::assemble::{self, Assembly};
+use crate::operation;
 use crate::plan::{self, Existing, Transfer};
 use crate::{ImportError, Source};
 
@@ -83,30 +84,26 @@ impl Import {
         self.add_containers(repository).await?;
         let staged = self.stage_all(session, journal);
         let report = self.interrupt.unless(staged).await??;
-        self.progress.finishing();
-        let mut commit = session.commit(message).interruptible(&self.interrupt);
+        let mut commit = session.commit(message);
         if let Some(journal) = journal
             && let Some((name, attempt)) = journal.attempt().await
         {
             commit = commit.metadata(name, attempt);
         }
-        let commit = match commit.await {
-            Err(CommitError::Interrupted(interrupted)) => return Err(interrupted.into()),
-            Err(CommitError::NothingToCommit) => {
-                let name = self.sources[0].to_string();
-                return Err(match &self.append {
-                    Some(dimension) => ImportError::NothingNew {
-                        name,
-                        dimension: dimension.clone(),
-                    },
-                    None => ImportError::AddsNothing {
-                        name,
-                        group: self.group.clone(),
-                    },
-                });
+        let commit = operation::commit(commit, &*self.progress, &self.interrupt).await?;
+        let commit = commit.ok_or_else(|| {
+            let name = self.sources[0].to_string();
+            match &self.append {
+                Some(dimension) => ImportError::NothingNew {
+                    name,
+                    dimension: dimension.clone(),
+                },
+                None => ImportError::AddsNothing {
+                    name,
+                    group: self.group.clone(),
+                },
             }
-            commit => commit?,
-        };
+        })?;
         Ok(Imported { report, commit })
     }
 
@@ -256,7 +253,7 @@ impl Import {
         transfer::run(source, session, transfers, self.limits, told).await
     }
 
-    /// What the repository has where the import goes.
+    /// The nodes of the repository where the import goes.
     pub(super) fn existing<'a>(
         &self,
         session: &Session,

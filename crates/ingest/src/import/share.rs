@@ -66,7 +66,7 @@ pub(super) struct ShareArray {
     pub(super) assembled: Vec<Range<u64>>,
 }
 
-/// What one source has of it.
+/// The part that one source has of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct SharePart {
     /// Which of the sources of the share.

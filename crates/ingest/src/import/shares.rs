@@ -30,7 +30,7 @@ use crate::plan::Action;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Shares {
-    /// What is known of the import before any chunk is moved. The reports of the shares are added to it.
+    /// The report of the import before any chunk is moved. The reports of the shares are added to it.
     pub report: ImportReport,
     /// The share to do before the others: they compare with what it writes, so that they are done in forks of a session that
     /// has it.
@@ -41,7 +41,7 @@ pub struct Shares {
 
 /// Whether a share is done before the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Turn {
+enum ShareTurn {
     First,
     Later,
 }
@@ -106,7 +106,7 @@ fn divide(prepared: &Prepared, count: usize) -> (Option<Share>, Vec<Share>) {
         turn,
     };
     let total = prepared.opened.len();
-    let first = cut(0..total, (0, 1), Turn::First).share();
+    let first = cut(0..total, (0, 1), ShareTurn::First).share();
     let runs = count.clamp(1, total.max(1));
     // Where there are few sources, the arrays of each are shared out.
     let of = (count / runs).max(1);
@@ -114,7 +114,7 @@ fn divide(prepared: &Prepared, count: usize) -> (Option<Share>, Vec<Share>) {
         let own = run * total / runs..(run + 1) * total / runs;
         (0..of).map(move |number| (own.clone(), (number, of)))
     });
-    let shares = cuts.filter_map(|(own, arrays)| cut(own, arrays, Turn::Later).share());
+    let shares = cuts.filter_map(|(own, arrays)| cut(own, arrays, ShareTurn::Later).share());
     (first, shares.collect())
 }
 
@@ -131,7 +131,7 @@ struct Cut<'a> {
     own: Range<usize>,
     /// Which of how many parts of their arrays.
     arrays: (usize, usize),
-    turn: Turn,
+    turn: ShareTurn,
 }
 
 impl Cut<'_> {
@@ -147,7 +147,7 @@ impl Cut<'_> {
         let transfers = self.prepared.transfers.iter();
         let transfers = transfers.filter(|(source, transfer)| {
             let turn = match is_compared(&transfer.action) {
-                true => Turn::Later,
+                true => ShareTurn::Later,
                 false => self.turn_of_writes(&transfer.to),
             };
             self.own.contains(source) && turn == self.turn
@@ -191,10 +191,10 @@ impl Cut<'_> {
     }
 
     /// When an array is written that does not grow.
-    fn turn_of_writes(&self, path: &NodePath) -> Turn {
+    fn turn_of_writes(&self, path: &NodePath) -> ShareTurn {
         match self.compared.contains(path) {
-            true => Turn::First,
-            false => Turn::Later,
+            true => ShareTurn::First,
+            false => ShareTurn::Later,
         }
     }
 
@@ -276,7 +276,7 @@ impl Grown {
     }
 }
 
-/// What ranges that are sorted, and apart, have in common with another one.
+/// The intersections of ranges that are sorted and apart with another one.
 fn overlapping(ranges: &[Range<u64>], other: &Range<u64>) -> Vec<Range<u64>> {
     let first = ranges.partition_point(|it| it.end <= other.start);
     let found = ranges.iter().skip(first);

@@ -24,7 +24,7 @@ use crate::{ChunkEntry, Hierarchy, Ignored, ImportError, Source, SourceNode, Uns
 
 /// The form that this version writes and reads.
 const VERSION: u32 = 1;
-/// What errors call it.
+/// Its name in errors.
 const SURVEY: &str = "survey";
 /// Elements without a dimension are in it up to this length, in bytes.
 const MAX_SCALAR: u64 = 4 << 10;
@@ -37,7 +37,7 @@ pub struct Survey {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Document {
+struct SurveyDocument {
     version: u32,
     /// Documents of nodes, each once: files of one archive have mostly the same.
     documents: Vec<String>,
@@ -67,9 +67,9 @@ struct ArrayDocument {
     entries: Vec<(Vec<u32>, u64, Option<String>)>,
 }
 
-/// What of an array's chunks is needed.
+/// The part of an array's chunks that is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Need {
+enum SurveyNeed {
     Bytes,
     /// Which there are: times are converted where they are written.
     Listing,
@@ -79,7 +79,7 @@ impl Import {
     /// Reads what the planning of this import needs of its sources.
     ///
     /// # Errors
-    /// What the sources say, and [`ImportError::Interrupted`].
+    /// The errors of the sources, and [`ImportError::Interrupted`].
     pub async fn survey(&self) -> Result<Survey, ImportError> {
         let surveyed = async {
             let mut sources = Vec::new();
@@ -119,7 +119,7 @@ impl Import {
         &self,
         source: &Arc<dyn Source>,
         hierarchy: &Hierarchy,
-    ) -> Result<BTreeMap<NodePath, Need>, ImportError> {
+    ) -> Result<BTreeMap<NodePath, SurveyNeed>, ImportError> {
         let documents = times::documents(hierarchy);
         let chosen = self.chosen(hierarchy.clone())?;
         let mut originals = BTreeMap::new();
@@ -132,15 +132,15 @@ impl Import {
         for (path, node) in &hierarchy.nodes {
             let is_scalar = node.array().is_some_and(|array| array.shape.is_empty());
             if is_scalar {
-                needed.insert(path.clone(), Need::Bytes);
+                needed.insert(path.clone(), SurveyNeed::Bytes);
             } else if times::units(&documents, path).is_some() {
-                needed.insert(path.clone(), Need::Listing);
+                needed.insert(path.clone(), SurveyNeed::Listing);
             }
         }
         let opened = self.opened(source, chosen)?;
         for label in labels::labels(&opened.hierarchy, self.dimension()) {
             if let Some(path) = originals.get(&label.path) {
-                needed.insert(path.clone(), Need::Bytes);
+                needed.insert(path.clone(), SurveyNeed::Bytes);
             }
         }
         Ok(needed)
@@ -152,7 +152,7 @@ async fn read(
     source: &dyn Source,
     path: &NodePath,
     array: &ArrayMetadata,
-    need: Need,
+    need: SurveyNeed,
 ) -> Result<Option<Entries>, ImportError> {
     let mut entries = Entries::new();
     let mut chunks = source.chunks(path, array);
@@ -164,8 +164,8 @@ async fn read(
             return Ok(None);
         }
         let bytes = match need {
-            Need::Bytes => Some(source.read_chunk(path, array, &index, length).await?),
-            Need::Listing => None,
+            SurveyNeed::Bytes => Some(source.read_chunk(path, array, &index, length).await?),
+            SurveyNeed::Listing => None,
         };
         entries.insert(index, (length, bytes));
     }
@@ -185,7 +185,7 @@ impl Survey {
     /// [`ImportError::Sent`] for a document that is no text.
     pub fn to_bytes(&self) -> Result<Bytes, ImportError> {
         let mut known: BTreeMap<&[u8], usize> = BTreeMap::new();
-        let mut written = Document {
+        let mut written = SurveyDocument {
             version: VERSION,
             documents: Vec::new(),
             sources: Vec::new(),
@@ -213,7 +213,7 @@ impl Survey {
     /// # Errors
     /// [`ImportError::Sent`] if the bytes are damaged or of another version.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ImportError> {
-        let read: Document =
+        let read: SurveyDocument =
             serde_json::from_slice(bytes).map_err(|error| unreadable(error.to_string()))?;
         if read.version != VERSION {
             return Err(unreadable(format!("it has the form {}", read.version)));

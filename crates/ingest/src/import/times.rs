@@ -199,12 +199,12 @@ pub(super) fn is_missing(number: Number, missing: &[Number], kind: NumberType) -
     }
 }
 
-/// What makes times of a source those of the target.
+/// Converts times of a source to those of the target.
 #[derive(Debug)]
 struct Times {
     conversion: Conversion,
     missing: Vec<Number>,
-    /// What the target has for a missing time.
+    /// The value of the target for a missing time.
     missing_as: Option<Number>,
 }
 

@@ -17,7 +17,7 @@ use crate::progress::most_chunks;
 use crate::regions::Region;
 use crate::{ChunkEntry, Ignored, ImportError, Limits, Progress, Source};
 
-/// What was moved.
+/// The counts of moved chunks.
 #[derive(Debug, Default)]
 pub(super) struct Copied {
     pub(super) chunks: u64,
@@ -29,26 +29,26 @@ pub(super) struct Copied {
 }
 
 impl Copied {
-    fn and(mut self, done: Done) -> Self {
+    fn and(mut self, done: ChunkOutcome) -> Self {
         match done {
-            Done::Copied(bytes) => {
+            ChunkOutcome::Copied(bytes) => {
                 self.chunks += 1;
                 self.bytes += bytes;
             }
-            Done::Recalled(bytes) => {
+            ChunkOutcome::Recalled(bytes) => {
                 self.chunks += 1;
                 self.bytes += bytes;
                 self.recalled += 1;
             }
-            Done::Compared => self.compared += 1,
-            Done::Ignored(name) => self.ignored.note(name),
+            ChunkOutcome::Compared => self.compared += 1,
+            ChunkOutcome::Ignored(name) => self.ignored.note(name),
         }
         self
     }
 }
 
-/// What became of one entry of a listing.
-enum Done {
+/// The outcome for one entry of a listing.
+enum ChunkOutcome {
     Copied(u64),
     Recalled(u64),
     Compared,
@@ -178,9 +178,9 @@ impl<'a> Mover<'a> {
             .boxed()
     }
 
-    async fn run(&self, job: Job) -> Result<Done, ImportError> {
+    async fn run(&self, job: Job) -> Result<ChunkOutcome, ImportError> {
         let (index, length) = match job.entry {
-            ChunkEntry::Ignored { name } => return Ok(Done::Ignored(name)),
+            ChunkEntry::Ignored { name } => return Ok(ChunkOutcome::Ignored(name)),
             ChunkEntry::Chunk { index, length } => (index, length),
         };
         let transfer = &job.work.transfer;
@@ -195,7 +195,7 @@ impl<'a> Mover<'a> {
         transfer: &Transfer,
         index: &ChunkIndex,
         length: u64,
-    ) -> Result<Done, ImportError> {
+    ) -> Result<ChunkOutcome, ImportError> {
         let (from, array) = (&transfer.from, &transfer.array);
         if !array.contains(index) {
             return Err(ImportError::OutOfGrid {
@@ -205,7 +205,7 @@ impl<'a> Mover<'a> {
             });
         }
         if let Some(length) = self.recall(transfer, index).await? {
-            return Ok(Done::Recalled(length));
+            return Ok(ChunkOutcome::Recalled(length));
         }
         let held = match &transfer.action {
             Action::Copy | Action::Move(_) => length,
@@ -230,7 +230,7 @@ impl<'a> Mover<'a> {
                     None => false,
                 };
                 match is_same {
-                    true => Ok(Done::Compared),
+                    true => Ok(ChunkOutcome::Compared),
                     false => Err(ImportError::ChunkDiffers {
                         path: transfer.to.clone(),
                         index: index.clone(),
@@ -276,7 +276,7 @@ impl<'a> Mover<'a> {
         from: &[u32],
         to: &[u32],
         bytes: bytes::Bytes,
-    ) -> Result<Done, ImportError> {
+    ) -> Result<ChunkOutcome, ImportError> {
         let length = bytes.len() as u64;
         self.session
             .set_chunk(&transfer.to, to, bytes, WriteMode::Overwrite)
@@ -284,7 +284,7 @@ impl<'a> Mover<'a> {
         if let (Some(journal), Some(key)) = (self.journal, self.key(transfer, from)) {
             journal.note(self.session, key, (&transfer.to, to)).await?;
         }
-        Ok(Done::Copied(length))
+        Ok(ChunkOutcome::Copied(length))
     }
 
     /// Whether two chunks of different bytes hold the same elements, as far as they lie in the array. No, if that cannot be

@@ -17,7 +17,7 @@ const MAX_DOCUMENTS: u64 = 1 << 30;
 /// of format 2, which also says how long the files are. `url` is what messages call the directory.
 ///
 /// # Errors
-/// What the store says.
+/// The errors of the store.
 pub async fn is_kerchunk_parquet(
     storage: Arc<dyn Storage>,
     prefix: &Prefix,

@@ -19,7 +19,7 @@ impl Term {
     }
 }
 
-/// What names stand for.
+/// The values of names.
 pub(super) trait Names {
     /// A name alone, or a name with parameters.
     fn value(&mut self, name: &str, parameters: &BTreeMap<String, Term>) -> Result<Term, String>;

@@ -201,7 +201,7 @@ fn rows(bytes: Bytes, most: u64, name: &str) -> Result<(Vec<Found>, u64), Source
     Ok((found, count))
 }
 
-/// What a row says, or the name of the column that is wrong.
+/// The contents of a row, or the name of the column that is wrong.
 fn reference(row: &Row) -> Result<Option<Reference>, &'static str> {
     let column = |name: &str| {
         let mut columns = row.get_column_iter();

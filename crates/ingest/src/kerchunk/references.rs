@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::{SourceError, zarr2};
 
-/// What a key stands for.
+/// The meaning of a key.
 #[derive(Debug, PartialEq)]
 pub(super) enum Reference<'a> {
     /// A text: the bytes themselves, perhaps in base64.
@@ -130,7 +130,7 @@ impl<'a> Outline<'a> {
         mut look: impl FnMut(Cow<'a, str>, Reference<'a>) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
         let mut stopped = None;
-        let walk = Walk {
+        let walk = ReferenceVisitor {
             look: &mut look,
             stopped: &mut stopped,
         };
@@ -144,13 +144,13 @@ impl<'a> Outline<'a> {
     }
 }
 
-struct Walk<'f, F> {
+struct ReferenceVisitor<'f, F> {
     look: &'f mut F,
     /// The error that ended the walk, if it was not the text's.
     stopped: &'f mut Option<SourceError>,
 }
 
-impl<'de, F> DeserializeSeed<'de> for Walk<'_, F>
+impl<'de, F> DeserializeSeed<'de> for ReferenceVisitor<'_, F>
 where
     F: FnMut(Cow<'de, str>, Reference<'de>) -> Result<(), SourceError>,
 {
@@ -161,7 +161,7 @@ where
     }
 }
 
-impl<'de, F> Visitor<'de> for Walk<'_, F>
+impl<'de, F> Visitor<'de> for ReferenceVisitor<'_, F>
 where
     F: FnMut(Cow<'de, str>, Reference<'de>) -> Result<(), SourceError>,
 {

@@ -7,7 +7,7 @@ use icefield_core::NodePath;
 use icefield_format::encoded_key;
 
 use crate::SourceError;
-use crate::archive::{ArchiveFile, KeyedNodes, OpenUrl, Place};
+use crate::archive::{ArchiveFile, ChunkPlace, KeyedNodes, OpenUrl};
 
 /// Files opened at a time.
 const AT_ONCE: usize = 16;
@@ -22,7 +22,7 @@ pub(super) struct Targets<'a> {
     /// Numbers by URL, and by what stands for one in the references.
     numbers: HashMap<String, u32>,
     /// Chunks that are whole files, whose length is known only then.
-    whole: Vec<(Place, u32)>,
+    whole: Vec<(ChunkPlace, u32)>,
 }
 
 impl<'a> Targets<'a> {
@@ -65,7 +65,7 @@ impl<'a> Targets<'a> {
     pub(super) fn add(
         &mut self,
         nodes: &mut KeyedNodes,
-        place: Place,
+        place: ChunkPlace,
         file: u32,
         range: Option<(u64, u64)>,
     ) {

@@ -16,7 +16,7 @@ const DEEPEST: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Templates {
     templates: BTreeMap<String, String>,
-    /// What messages call the file.
+    /// The name of the file in messages.
     file: String,
 }
 

@@ -21,7 +21,7 @@ pub enum NetcdfError {
     Variable {
         /// Its path.
         path: String,
-        /// What it is.
+        /// Its kind.
         problem: String,
     },
 }

@@ -16,9 +16,9 @@ use crate::regions::{Region, chunk_index, places};
 
 /// Most bytes of a chunk that is made, decoded.
 const MAX_CHUNK: u64 = 1 << 30;
-/// Elements of a chunk along an unlimited dimension that nobody chose chunks for.
+/// Elements of a chunk along an unlimited dimension for which the text sets no chunk length.
 const RECORDS: u64 = 1024;
-/// What is at hand cannot be referred to.
+/// The reason why these chunks cannot be referred to.
 const REASON: &str = "its values are in a text";
 
 /// Makes an archive of a dataset in CDL. What the text gives no value for reads as the fill value.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Attributes;
 use super::header::{Attribute, Variable};
-use super::types::Kind;
+use super::types::ExternalType;
 use crate::archive::values::{base64_text, float_fill_attribute, number, one_or_list, text};
 
 const FILL_VALUE: &str = "_FillValue";
@@ -37,7 +37,7 @@ fn pair(attribute: &Attribute) -> (String, Value) {
 }
 
 fn value(attribute: &Attribute) -> Value {
-    if attribute.kind == Kind::Char {
+    if attribute.kind == ExternalType::Char {
         return text(&attribute.values).into();
     }
     one_or_list(numbers(attribute).collect())
@@ -51,12 +51,14 @@ fn numbers(attribute: &Attribute) -> impl Iterator<Item = Value> {
 
 /// The attribute `_FillValue` and the `fill_value` of the document. Characters have no such attribute: xarray could
 /// not open an array of them that has one.
-fn fill_value(kind: Kind, attribute: &Attribute) -> Option<(Option<Value>, Value)> {
-    if kind == Kind::Char {
-        let is_one = attribute.kind == Kind::Char && attribute.values.len() <= 1;
+fn fill_value(kind: ExternalType, attribute: &Attribute) -> Option<(Option<Value>, Value)> {
+    if kind == ExternalType::Char {
+        let is_one = attribute.kind == ExternalType::Char && attribute.values.len() <= 1;
         return is_one.then(|| (None, base64_text(&attribute.values).into()));
     }
-    if attribute.values.len() as u64 != attribute.kind.bytes() || attribute.kind == Kind::Char {
+    if attribute.values.len() as u64 != attribute.kind.bytes()
+        || attribute.kind == ExternalType::Char
+    {
         return None;
     }
     let value = numbers(attribute).next()?;
@@ -64,7 +66,7 @@ fn fill_value(kind: Kind, attribute: &Attribute) -> Option<(Option<Value>, Value
     if kind.is_float() {
         // What the elements are compared with is a number of their width.
         let float = match kind {
-            Kind::Float => f64::from(float as f32),
+            ExternalType::Float => f64::from(float as f32),
             _ => float,
         };
         return Some((Some(float_fill_attribute(float)), number(float)));

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 /// Why a header was not read.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum CursorError {
     /// It goes on at least to here, beyond the bytes at hand.
     Short {
         /// Bytes of the file.
@@ -41,7 +41,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next bytes, and not those that fill up a word after them.
-    pub(super) fn padded(&mut self, length: u64) -> Result<Bytes, Stop> {
+    pub(super) fn padded(&mut self, length: u64) -> Result<Bytes, CursorError> {
         let taken = self.take(length)?;
         // Padding that is missing at the very end of a file does no harm; it is looked for all the same, because
         // something must follow.
@@ -50,10 +50,10 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    fn take(&mut self, length: u64) -> Result<Bytes, Stop> {
+    fn take(&mut self, length: u64) -> Result<Bytes, CursorError> {
         let needed = (self.at as u64).saturating_add(length);
         if needed > self.bytes.len() as u64 {
-            return Err(Stop::Short { needed });
+            return Err(CursorError::Short { needed });
         }
         let start = self.at;
         // Not more than the length of a buffer.
@@ -61,39 +61,39 @@ impl<'a> Cursor<'a> {
         Ok(self.bytes.slice(start..self.at))
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Stop> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], CursorError> {
         let bytes = self.take(N as u64)?;
         let mut array = [0; N];
         array.copy_from_slice(&bytes);
         Ok(array)
     }
 
-    pub(super) fn magic(&mut self) -> Result<[u8; 4], Stop> {
+    pub(super) fn magic(&mut self) -> Result<[u8; 4], CursorError> {
         self.array()
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32, Stop> {
+    pub(super) fn u32(&mut self) -> Result<u32, CursorError> {
         self.array().map(u32::from_be_bytes)
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64, Stop> {
+    pub(super) fn u64(&mut self) -> Result<u64, CursorError> {
         self.array().map(u64::from_be_bytes)
     }
 
     /// A count: 4 bytes, or 8 in CDF-5.
-    pub(super) fn count(&mut self) -> Result<u64, Stop> {
+    pub(super) fn count(&mut self) -> Result<u64, CursorError> {
         match self.wide {
             true => self.u64(),
             false => self.u32().map(u64::from),
         }
     }
 
-    pub(super) fn name(&mut self) -> Result<String, Stop> {
+    pub(super) fn name(&mut self) -> Result<String, CursorError> {
         let length = self.count()?;
         let bytes = self.padded(length)?;
         match std::str::from_utf8(&bytes) {
             Ok(name) => Ok(name.to_owned()),
-            Err(_) => Err(Stop::Damaged(format!(
+            Err(_) => Err(CursorError::Damaged(format!(
                 "the name {:?} in its header is not UTF-8",
                 String::from_utf8_lossy(&bytes)
             ))),
@@ -101,13 +101,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// The length of a list that begins with `tag`; a list that is absent has none.
-    pub(super) fn list(&mut self, tag: u32, what: &str) -> Result<u64, Stop> {
+    pub(super) fn list(&mut self, tag: u32, what: &str) -> Result<u64, CursorError> {
         let found = self.u32()?;
         let count = self.count()?;
         match (found, count) {
             (0, 0) => Ok(0),
             (found, count) if found == tag => Ok(count),
-            _ => Err(Stop::Damaged(format!(
+            _ => Err(CursorError::Damaged(format!(
                 "where its list of {what} should begin there is the tag {found}"
             ))),
         }

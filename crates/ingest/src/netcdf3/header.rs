@@ -2,14 +2,14 @@
 
 use bytes::Bytes;
 
-use super::cursor::{Cursor, Stop};
-use super::types::Kind;
+use super::cursor::{Cursor, CursorError};
+use super::types::ExternalType;
 
 const DIMENSION: u32 = 10;
 const VARIABLE: u32 = 11;
 const ATTRIBUTE: u32 = 12;
 
-/// What the header says.
+/// The fields of the header.
 #[derive(Debug)]
 pub(super) struct Header {
     /// Records, if the header knows: a program that streams leaves that to the length of the file.
@@ -29,7 +29,7 @@ pub(super) struct Dimension {
 #[derive(Debug)]
 pub(super) struct Attribute {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: ExternalType,
     /// The values, big-endian: a whole number of them.
     pub(super) values: Bytes,
 }
@@ -40,7 +40,7 @@ pub(super) struct Variable {
     /// Positions in the list of dimensions, which exist. The record dimension can only be the first.
     pub(super) dimensions: Vec<usize>,
     pub(super) attributes: Vec<Attribute>,
-    pub(super) kind: Kind,
+    pub(super) kind: ExternalType,
     /// First byte of the data, or of the first record.
     pub(super) begin: u64,
     /// Whether it has the record dimension.
@@ -49,7 +49,7 @@ pub(super) struct Variable {
 
 impl Header {
     /// Reads the header from the first bytes of a file.
-    pub(super) fn parse(bytes: &Bytes, file_size: u64) -> Result<Self, Stop> {
+    pub(super) fn parse(bytes: &Bytes, file_size: u64) -> Result<Self, CursorError> {
         let mut cursor = Cursor::new(bytes);
         let version = version(&mut cursor, file_size)?;
         cursor.set_wide(version == 5);
@@ -81,14 +81,14 @@ impl Header {
     }
 }
 
-fn version(cursor: &mut Cursor<'_>, file_size: u64) -> Result<u8, Stop> {
-    let foreign = |problem: &str| Err(Stop::Damaged(problem.to_owned()));
+fn version(cursor: &mut Cursor<'_>, file_size: u64) -> Result<u8, CursorError> {
+    let foreign = |problem: &str| Err(CursorError::Damaged(problem.to_owned()));
     if file_size < 4 {
         return foreign("it is too short for a NetCDF-3 file");
     }
     match cursor.magic()? {
         [b'C', b'D', b'F', version @ (1 | 2 | 5)] => Ok(version),
-        [b'C', b'D', b'F', version] => Err(Stop::Damaged(format!(
+        [b'C', b'D', b'F', version] => Err(CursorError::Damaged(format!(
             "it is of version {version} of the classic NetCDF format, of which 1, 2 and 5 are known"
         ))),
         [0x89, b'H', b'D', b'F'] => {
@@ -98,7 +98,7 @@ fn version(cursor: &mut Cursor<'_>, file_size: u64) -> Result<u8, Stop> {
     }
 }
 
-fn dimensions(cursor: &mut Cursor<'_>) -> Result<Vec<Dimension>, Stop> {
+fn dimensions(cursor: &mut Cursor<'_>) -> Result<Vec<Dimension>, CursorError> {
     let mut dimensions: Vec<Dimension> = Vec::new();
     let mut has_record = false;
     for _ in 0..cursor.list(DIMENSION, "dimensions")? {
@@ -106,14 +106,14 @@ fn dimensions(cursor: &mut Cursor<'_>) -> Result<Vec<Dimension>, Stop> {
         let length = Some(cursor.count()?).filter(|length| *length > 0);
         if length.is_none() && std::mem::replace(&mut has_record, true) {
             let problem = format!("{name:?} is its second record dimension");
-            return Err(Stop::Damaged(problem));
+            return Err(CursorError::Damaged(problem));
         }
         dimensions.push(Dimension { name, length });
     }
     Ok(dimensions)
 }
 
-fn attributes(cursor: &mut Cursor<'_>, version: u8) -> Result<Vec<Attribute>, Stop> {
+fn attributes(cursor: &mut Cursor<'_>, version: u8) -> Result<Vec<Attribute>, CursorError> {
     let mut attributes = Vec::new();
     for _ in 0..cursor.list(ATTRIBUTE, "attributes")? {
         let name = cursor.name()?;
@@ -127,10 +127,10 @@ fn attributes(cursor: &mut Cursor<'_>, version: u8) -> Result<Vec<Attribute>, St
     Ok(attributes)
 }
 
-fn kind(cursor: &mut Cursor<'_>, version: u8, name: &str) -> Result<Kind, Stop> {
+fn kind(cursor: &mut Cursor<'_>, version: u8, name: &str) -> Result<ExternalType, CursorError> {
     let number = cursor.u32()?;
-    Kind::of(number, version).ok_or_else(|| {
-        Stop::Damaged(format!(
+    ExternalType::of(number, version).ok_or_else(|| {
+        CursorError::Damaged(format!(
             "{name:?} has the type {number}, which the format does not have"
         ))
     })
@@ -140,7 +140,7 @@ fn variable(
     cursor: &mut Cursor<'_>,
     version: u8,
     dimensions: &[Dimension],
-) -> Result<Variable, Stop> {
+) -> Result<Variable, CursorError> {
     let name = cursor.name()?;
     let mut positions = Vec::new();
     let mut is_record = false;
@@ -150,11 +150,11 @@ fn variable(
         let dimension = position.and_then(|position| dimensions.get(position));
         let (Some(position), Some(dimension)) = (position, dimension) else {
             let problem = format!("the dimension {id} of its variable {name:?} does not exist");
-            return Err(Stop::Damaged(problem));
+            return Err(CursorError::Damaged(problem));
         };
         if dimension.length.is_none() {
             if place > 0 {
-                return Err(Stop::Damaged(format!(
+                return Err(CursorError::Damaged(format!(
                     "the record dimension is not the first of its variable {name:?}"
                 )));
             }

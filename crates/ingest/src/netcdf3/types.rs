@@ -6,7 +6,7 @@ use crate::archive::values::number;
 
 /// A type of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ExternalType {
     Byte,
     Char,
     Short,
@@ -20,7 +20,7 @@ pub(super) enum Kind {
     UInt64,
 }
 
-impl Kind {
+impl ExternalType {
     /// Returns the type of a number in the header. CDF-5 has more of them.
     pub(super) fn of(number: u32, version: u8) -> Option<Self> {
         match number {

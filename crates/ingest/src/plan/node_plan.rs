@@ -1,4 +1,4 @@
-//! What becomes of the nodes of a source, and what is at their paths already.
+//! The plan for the nodes of a source, and the nodes at their paths in the repository.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +11,10 @@ use crate::document::PLAIN_GROUP;
 use crate::names::DOCUMENT;
 use crate::{Difference, Hierarchy, ImportError, PlanError, SourceNode};
 
-/// What messages call what sources are put behind.
+/// The name in messages of the target that sources are appended to.
 pub(crate) const REPOSITORY: &str = "the repository";
 
-/// What the repository has where the import goes.
+/// The nodes of the repository where the import goes.
 #[derive(Debug, Default)]
 pub(crate) struct Existing {
     /// Every node above, at and below the group of the import.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Difference;
 
-/// What to do with the chunks of one array.
+/// The action for the chunks of one array.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Action {
     /// Copy each.
@@ -44,12 +44,12 @@ impl Shift {
     }
 }
 
-/// What a source puts behind an array that grows along one axis.
+/// The elements that a source appends to an array that grows along one axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Growth {
     /// The array in the source.
     pub(crate) from: NodePath,
-    /// What the source says of it.
+    /// The array as the source describes it.
     pub(crate) array: ArrayMetadata,
     /// Its document in the source.
     pub(crate) document: Bytes,
@@ -90,7 +90,7 @@ impl Growth {
 pub(crate) struct Transfer {
     /// The array in the source.
     pub(crate) from: NodePath,
-    /// What the source says of it.
+    /// The array as the source describes it.
     pub(crate) array: ArrayMetadata,
     /// Its document in the source.
     pub(crate) document: Bytes,

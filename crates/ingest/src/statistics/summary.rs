@@ -2,7 +2,7 @@
 
 use crate::numbers::Number;
 
-/// What some numbers say.
+/// The facts that some numbers state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// Numbers that are not missing.

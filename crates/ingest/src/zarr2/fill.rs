@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::data_type::{DataType, Element};
 use crate::archive::values::{base64_bytes, base64_text, float_fill_attribute, number};
 
-/// What NumPy takes for no time.
+/// The value that NumPy takes for no time.
 const NOT_A_TIME: i64 = i64::MIN;
 
 /// Returns the `fill_value` of format 3. `null`, which leaves the elements undefined, becomes zero or its like.

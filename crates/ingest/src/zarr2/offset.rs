@@ -8,7 +8,7 @@
 //! origin         [-4]        in elements, if a chunk has four
 //! ```
 //!
-//! The attribute is no part of Zarr: who does not know it sees the wrong chunks. In a repository it becomes the attribute
+//! The attribute is no part of Zarr: a reader that does not know it sees the wrong chunks. In a repository it becomes the attribute
 //! `origin`, the absolute index of element 0 per dimension, and chunks are numbered from zero.
 
 use icefield_core::ChunkIndex;

@@ -9,7 +9,7 @@ use crate::archive::{ArchiveArray, ArchiveChunks, ChunkExtents, KeyedNodes};
 use crate::consolidated::MEMBER;
 use crate::names::{DOCUMENT, MAX_DOCUMENT};
 
-/// What an array's document may have, besides what need not be understood.
+/// The members that the document of an array may have, besides those that need not be understood.
 const ARRAY_FIELDS: [&str; 11] = [
     "zarr_format",
     "node_type",
@@ -24,7 +24,7 @@ const ARRAY_FIELDS: [&str; 11] = [
     "storage_transformers",
 ];
 
-/// What a group's document may have, besides those.
+/// The members that the document of a group may have, besides those.
 const GROUP_FIELDS: [&str; 4] = ["zarr_format", "node_type", "attributes", MEMBER];
 
 /// Returns the nodes of documents by key.

@@ -6,7 +6,7 @@ use icefield_nczarr::ReadOptions;
 use serde_json::Value;
 
 use super::format3;
-use crate::archive::{ArchiveFile, ArchiveOptions, KeyedNodes, Place};
+use crate::archive::{ArchiveFile, ArchiveOptions, ChunkPlace, KeyedNodes};
 use crate::formats::{check_formats, is_format_3};
 use crate::lossy::{self, Lossy};
 use crate::names::{CONSOLIDATED, MAX_DOCUMENT};
@@ -21,20 +21,20 @@ pub(super) fn url_of(url: &str, key: &str) -> String {
 
 /// A value of a tree: a document, a chunk, or something else.
 #[derive(Debug)]
-pub(super) struct Item {
+pub(super) struct TreeValue {
     pub(super) key: String,
     pub(super) file: ArchiveFile,
 }
 
 /// All values of a tree.
 #[derive(Debug, Default)]
-pub(super) struct Listed {
-    documents: Vec<Item>,
-    others: Vec<Item>,
+pub(super) struct TreeValues {
+    documents: Vec<TreeValue>,
+    others: Vec<TreeValue>,
 }
 
-impl Listed {
-    pub(super) fn add(&mut self, item: Item) {
+impl TreeValues {
+    pub(super) fn add(&mut self, item: TreeValue) {
         match is_document(&item.key) {
             true => self.documents.push(item),
             false => self.others.push(item),
@@ -46,7 +46,7 @@ impl Listed {
         self,
         url: &str,
         options: ArchiveOptions,
-    ) -> Result<(KeyedNodes, Vec<(Place, Item)>), SourceError> {
+    ) -> Result<(KeyedNodes, Vec<(ChunkPlace, TreeValue)>), SourceError> {
         let Self { documents, others } = self;
         let keys: Vec<String> = documents.iter().map(|value| value.key.clone()).collect();
         let has_keys = |node: &str| {
@@ -91,7 +91,7 @@ pub(crate) fn has_below<T>(things: &[T], key: impl Fn(&T) -> &str, node: &str) -
 pub(super) fn add_file(
     nodes: &mut KeyedNodes,
     files: &mut Vec<ArchiveFile>,
-    place: &Place,
+    place: &ChunkPlace,
     file: ArchiveFile,
     url: &str,
 ) -> Result<(), SourceError> {
@@ -115,14 +115,14 @@ impl Documents {
     /// Reads those documents that say what nodes there are: the ones of format 3, or else of format 2. `has_keys` tells
     /// whether anything lies below a node.
     async fn read(
-        values: Vec<Item>,
+        values: Vec<TreeValue>,
         has_keys: impl Fn(&str) -> bool,
         url: &str,
     ) -> Result<Self, SourceError> {
         let name = |key: &str| url_of(url, key);
         let keys = values.iter().map(|value| value.key.as_str());
         let mut said = check_formats(keys, name)?;
-        let of_3 = |value: &Item| is_format_3(&value.key);
+        let of_3 = |value: &TreeValue| is_format_3(&value.key);
         let values = match values.iter().any(of_3) {
             true => values.into_iter().filter(of_3).collect(),
             false => values,
@@ -175,21 +175,23 @@ impl Documents {
 }
 
 /// Reads documents: keys, and what they hold. Returns them, and the attributes that they do not hold exactly.
-async fn parsed(values: Vec<Item>) -> Result<(Vec<(String, Value)>, Vec<Lossy>), SourceError> {
-    let reads = values.into_iter().map(|Item { key, file }| async move {
-        if file.size() > MAX_DOCUMENT {
-            let problem = "it is longer than 64 MiB, the most that is read of a document";
-            return Err(SourceError::damaged(file.url(), problem));
-        }
-        let bytes = file.read(0..file.size()).await?;
-        match lossy::parse(&key, &bytes) {
-            Ok((document, lossy)) => Ok((key, document, lossy)),
-            Err(error) => {
-                let problem = format!("it is not JSON: {error}");
-                Err(SourceError::damaged(file.url(), problem))
+async fn parsed(values: Vec<TreeValue>) -> Result<(Vec<(String, Value)>, Vec<Lossy>), SourceError> {
+    let reads = values
+        .into_iter()
+        .map(|TreeValue { key, file }| async move {
+            if file.size() > MAX_DOCUMENT {
+                let problem = "it is longer than 64 MiB, the most that is read of a document";
+                return Err(SourceError::damaged(file.url(), problem));
             }
-        }
-    });
+            let bytes = file.read(0..file.size()).await?;
+            match lossy::parse(&key, &bytes) {
+                Ok((document, lossy)) => Ok((key, document, lossy)),
+                Err(error) => {
+                    let problem = format!("it is not JSON: {error}");
+                    Err(SourceError::damaged(file.url(), problem))
+                }
+            }
+        });
     let (mut documents, mut all) = (Vec::new(), Vec::new());
     let mut reads = stream::iter(reads).buffered(AT_ONCE);
     while let Some((key, document, lossy)) = reads.try_next().await? {

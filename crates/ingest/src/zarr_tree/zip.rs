@@ -3,7 +3,7 @@
 use futures::{StreamExt, TryStreamExt, stream};
 use icefield_zarr_fs::{ReadTree, TreePrefix};
 
-use super::listed::{AT_ONCE, Item, Listed, add_file, url_of};
+use super::listed::{AT_ONCE, TreeValue, TreeValues, add_file, url_of};
 use crate::SourceError;
 use crate::archive::{Archive, ArchiveFile, ArchiveOptions, of_tree};
 
@@ -22,7 +22,7 @@ pub async fn read_zip(
     let options = options.into();
     let url = file.url().to_owned();
     let tree = file.zip().await?;
-    let mut listed = Listed::default();
+    let mut listed = TreeValues::default();
     let mut list = tree.list(&TreePrefix::all());
     while let Some(entry) = list
         .try_next()
@@ -32,7 +32,7 @@ pub async fn read_zip(
         let key = entry.key.to_string();
         let name = url_of(&url, &key);
         let file = ArchiveFile::of_entry(tree.clone(), entry.key, entry.size, name);
-        listed.add(Item { key, file });
+        listed.add(TreeValue { key, file });
     }
     let (mut nodes, chunks) = listed.read(&url, options).await?;
     // Number zero, whether something lies in it or not.

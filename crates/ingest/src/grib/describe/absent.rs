@@ -1,4 +1,4 @@
-//! What is said of messages that a variable lacks.
+//! Warnings about messages that a variable lacks.
 
 use super::super::cube::{Cube, Variable};
 

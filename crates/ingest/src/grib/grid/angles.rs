@@ -15,7 +15,7 @@ const MAX_BETWEEN: u32 = if IS_FUZZED { 1 << 8 } else { 1 << 13 };
 /// Degrees by which a latitude may miss the one of the Gaussian grid that it stands for: edition 1 has three digits.
 const TOLERANCE: f64 = 0.01;
 
-/// What lines of latitude and longitude have in common: templates 3.0, 3.1 and 3.40.
+/// The common fields of lines of latitude and longitude: templates 3.0, 3.1 and 3.40.
 struct Angles {
     columns: u32,
     rows: u32,

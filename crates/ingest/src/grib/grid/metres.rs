@@ -6,7 +6,7 @@ use super::earth::Earth;
 use super::projection::Projection;
 use super::{Grid, check_points, plane, projected};
 
-/// What the templates of projections have in common.
+/// The common fields of the templates of projections.
 struct Metres {
     columns: u32,
     rows: u32,

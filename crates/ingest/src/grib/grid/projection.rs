@@ -40,7 +40,7 @@ pub(super) enum Projection {
     },
 }
 
-/// What the CF conventions say of a projection.
+/// The description of a projection by the CF conventions.
 pub(super) struct Projected {
     /// The attributes of `y` and `x`.
     pub(super) axes: [Vec<(&'static str, &'static str)>; 2],

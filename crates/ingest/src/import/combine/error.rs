@@ -9,15 +9,15 @@ pub enum CombineError {
         "{text:?} says no place for values: write pattern:REGEX with one group in parentheses, pattern:air_m{{}}.nc with braces in the place of the value, attribute:NAME or variable:NAME"
     )]
     ValueFrom {
-        /// What was said.
+        /// The message.
         text: String,
     },
     /// A pattern that is no regular expression.
     #[error("the pattern {pattern:?} is no regular expression with one group: {problem}")]
     Pattern {
-        /// What was said.
+        /// The message.
         pattern: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// A source has no value along a new dimension.
@@ -103,7 +103,7 @@ pub enum CombineError {
         "the files form no grid: there is none with {cells}; add what is missing, or leave others out"
     )]
     NoHypercube {
-        /// What is missing: coordinates, some of them.
+        /// Some of the coordinates that are missing.
         cells: String,
     },
     /// Two files for one cell of a grid.

@@ -28,14 +28,14 @@ use crate::{Hierarchy, ImportError};
 const NAMED: usize = 3;
 
 /// A dimension of the grid.
-struct Axis {
+struct HypercubeAxis {
     dimension: String,
     /// The coordinates that files have along it, in order.
     tiles: Vec<Vec<Number>>,
 }
 
 /// A file, and the tile in which it lies along each axis.
-struct Cell {
+struct HypercubeCell {
     at: Vec<usize>,
     one: Opened,
 }
@@ -66,10 +66,10 @@ pub(super) async fn combined(
     if axes.is_empty() && opened.len() > 1 {
         return Err(CombineError::NothingDiffers.into());
     }
-    let mut cells: Vec<Cell> = opened
+    let mut cells: Vec<HypercubeCell> = opened
         .into_iter()
         .zip(cells)
-        .map(|(one, at)| Cell { at, one })
+        .map(|(one, at)| HypercubeCell { at, one })
         .collect();
     let first = import.append.as_ref();
     let place = first.and_then(|append| axes.iter().position(|it| it.dimension == *append));
@@ -137,7 +137,7 @@ async fn axis(
     path: &NodePath,
     opened: &[Opened],
     cells: &mut [Vec<usize>],
-) -> Result<Option<Axis>, ImportError> {
+) -> Result<Option<HypercubeAxis>, ImportError> {
     let mut values = Vec::new();
     for one in opened {
         let found = labels::of_source(&*one.source, &one.hierarchy, path).await?;
@@ -183,14 +183,14 @@ async fn axis(
     let tiles = order
         .into_iter()
         .map(|number| std::mem::take(&mut tiles[number]));
-    Ok(Some(Axis {
+    Ok(Some(HypercubeAxis {
         tiles: tiles.collect(),
         dimension,
     }))
 }
 
 /// Each cell of the grid must have one file.
-fn check_whole(axes: &[Axis], cells: &[Cell]) -> Result<(), CombineError> {
+fn check_whole(axes: &[HypercubeAxis], cells: &[HypercubeCell]) -> Result<(), CombineError> {
     let mut found: BTreeMap<&[usize], &Opened> = BTreeMap::new();
     for cell in cells {
         if let Some(other) = found.insert(&cell.at, &cell.one) {
@@ -219,8 +219,8 @@ fn check_whole(axes: &[Axis], cells: &[Cell]) -> Result<(), CombineError> {
     })
 }
 
-impl Axis {
-    /// What a message says of a tile.
+impl HypercubeAxis {
+    /// The text of a message about a tile.
     fn said(&self, at: usize) -> String {
         let tile = self.tiles.get(at).map(Vec::as_slice).unwrap_or_default();
         match tile {
@@ -232,8 +232,8 @@ impl Axis {
 }
 
 /// The files by their tile along an axis, in order.
-fn groups(cells: Vec<Cell>, axis: usize) -> Vec<Vec<Cell>> {
-    let mut groups: BTreeMap<usize, Vec<Cell>> = BTreeMap::new();
+fn groups(cells: Vec<HypercubeCell>, axis: usize) -> Vec<Vec<HypercubeCell>> {
+    let mut groups: BTreeMap<usize, Vec<HypercubeCell>> = BTreeMap::new();
     for cell in cells {
         let at = cell.at.get(axis).copied().unwrap_or(0);
         groups.entry(at).or_default().push(cell);
@@ -245,9 +245,9 @@ fn groups(cells: Vec<Cell>, axis: usize) -> Vec<Vec<Cell>> {
 fn nested<'a>(
     import: &'a Import,
     session: &'a Session,
-    axes: &'a [Axis],
+    axes: &'a [HypercubeAxis],
     axis: usize,
-    mut cells: Vec<Cell>,
+    mut cells: Vec<HypercubeCell>,
 ) -> BoxFuture<'a, Result<Opened, ImportError>> {
     async move {
         let Some(along) = axes.get(axis) else {
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn tiles_are_said_by_their_ends() {
         let number = |it: i128| Number::Whole(it);
-        let axis = Axis {
+        let axis = HypercubeAxis {
             dimension: "time".to_owned(),
             tiles: vec![
                 vec![number(1), number(2), number(5)],

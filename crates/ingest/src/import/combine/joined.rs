@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::TryStreamExt;
 use futures::stream::{self, StreamExt};
-use icefield_core::{ChunkIndex, NodeMetadata, NodePath, Session};
+use icefield_core::{ChunkIndex, NodePath, Session};
 use serde_json::Value;
 
 use super::equal::check_equal;
@@ -57,11 +57,7 @@ pub(super) async fn joined(
             source: Box::new(error),
         })?;
         for growth in plan.growths {
-            let part = Part {
-                source: number,
-                growth,
-                is_borrowed: false,
-            };
+            let part = Part::new(number, growth);
             grown.entry(part.growth.to.clone()).or_default().push(part);
         }
         for transfer in plan.transfers.iter().filter(|_| number > 0) {
@@ -113,25 +109,14 @@ impl JoinedArray {
         parts: Vec<Part>,
         opened: &[Opened],
     ) -> Result<Self, ImportError> {
-        let metadata = NodeMetadata::parse(&document).ok();
-        let array = metadata.as_ref().and_then(NodeMetadata::array).cloned();
-        let (Some(array), Some(axis)) = (array, parts.first().map(|part| part.growth.axis)) else {
-            let problem = "it is no array any more".to_owned();
-            return Err(SourceError::variable("", &path, problem).into());
-        };
         let chunks = parts.iter().map(|part| {
             let of = (part.growth.from.clone(), part.growth.array.clone());
             OfSource::new(Arc::clone(&opened[part.source].source), of, path.clone())
         });
         let chunks = chunks.collect();
-        let grown = Grown {
-            path,
-            axis,
-            existing: 0,
-            array,
-            document,
-            parts,
-        };
+        let grown = Grown::new(path.clone(), 0, document, parts);
+        let no_array = || SourceError::variable("", &path, "it is no array any more");
+        let grown = grown.ok_or_else(no_array)?;
         Ok(Self {
             layout: grown.layout(),
             grown,

@@ -22,8 +22,8 @@ use crate::plan::coordinate as dimension_of;
 use crate::source::References;
 use crate::{ChunkEntry, ChunkExtents, Hierarchy, ImportError, Source, SourceError, SourceNode};
 
-/// What the coordinate of the new dimension is made of.
-pub(super) enum Given {
+/// The origin of the coordinate of the new dimension.
+pub(super) enum CoordinateOrigin {
     /// Its document, and its only chunk.
     Value(Value, Bytes),
     /// A variable without dimensions.
@@ -45,7 +45,11 @@ pub(super) fn coordinate(dimension: &str) -> Result<NodePath, CombineError> {
 }
 
 /// Gives the arrays of a source the new dimension.
-pub(super) fn stacked(one: Opened, dimension: &str, given: Given) -> Result<Opened, ImportError> {
+pub(super) fn stacked(
+    one: Opened,
+    dimension: &str,
+    given: CoordinateOrigin,
+) -> Result<Opened, ImportError> {
     let path = coordinate(dimension)?;
     let name = one.source.to_string();
     let staying = staying(&one.hierarchy);
@@ -60,8 +64,8 @@ pub(super) fn stacked(one: Opened, dimension: &str, given: Given) -> Result<Open
         dimension: dimension.to_owned(),
     };
     let variable = match &given {
-        Given::Variable(variable) => Some(variable),
-        Given::Value(..) => None,
+        CoordinateOrigin::Variable(variable) => Some(variable),
+        CoordinateOrigin::Value(..) => None,
     };
     for (from, node) in &one.hierarchy.nodes {
         let Some(array) = node.array() else {
@@ -91,7 +95,7 @@ pub(super) fn stacked(one: Opened, dimension: &str, given: Given) -> Result<Open
         arrays.insert(to.clone(), original);
         hierarchy.nodes.insert(to, node);
     }
-    if let Given::Value(document, chunk) = given {
+    if let CoordinateOrigin::Value(document, chunk) = given {
         let refused = |reason: String| CombineError::NotStacked {
             name: name.clone(),
             path: path.clone(),

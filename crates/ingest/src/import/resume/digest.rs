@@ -1,4 +1,4 @@
-//! What a chunk was made of, in sixteen bytes.
+//! Digests, in sixteen bytes, of the input that a chunk was made of.
 
 use sha2::Digest as _;
 

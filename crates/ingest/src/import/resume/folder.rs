@@ -15,7 +15,7 @@ pub(super) const VERSION: u32 = 1;
 
 /// The object `begin.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Begin {
+pub(super) struct BeginRecord {
     pub(super) version: u32,
     /// For people.
     pub(super) about: String,
@@ -34,11 +34,14 @@ pub(super) fn begin_key(folder: &str) -> Result<Key, ImportError> {
     key.map_err(StorageError::from).map_err(store)
 }
 
-pub(super) fn read_begin(folder: &str, bytes: &[u8]) -> Result<(Begin, LeasePass), ImportError> {
+pub(super) fn read_begin(
+    folder: &str,
+    bytes: &[u8],
+) -> Result<(BeginRecord, LeasePass), ImportError> {
     let unknown = || ImportError::NotResumed {
         place: folder.to_owned(),
     };
-    let begin: Begin = serde_json::from_slice(bytes).map_err(|_| unknown())?;
+    let begin: BeginRecord = serde_json::from_slice(bytes).map_err(|_| unknown())?;
     let pass = LeasePass::parse(&begin.lease).filter(|_| begin.version <= VERSION);
     Ok((begin, pass.ok_or_else(unknown)?))
 }
@@ -46,7 +49,7 @@ pub(super) fn read_begin(folder: &str, bytes: &[u8]) -> Result<(Begin, LeasePass
 pub(super) async fn put_begin(
     storage: &dyn Storage,
     folder: &str,
-    begin: &Begin,
+    begin: &BeginRecord,
     mode: PutMode,
 ) -> Result<(), ImportError> {
     let bytes = serde_json::to_vec(begin).unwrap_or_default();

@@ -6,7 +6,7 @@
 //!       12   the id of its object         | for each chunk
 //!        8   its bytes, little-endian    /
 //! ```
-//! What is no such list is passed over: less is known then.
+//! An object that is no such list is passed over: its chunks are imported anew.
 
 use std::collections::HashMap;
 
