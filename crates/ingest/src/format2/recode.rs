@@ -61,9 +61,9 @@ mod with_codecs {
     use flate2::write::ZlibEncoder;
     use icefield_zarr_store::{ChunkCodec, Elements};
 
-    use super::*;
     use crate::archive::values::text_of_utf32;
     use crate::format2::data_type;
+    use crate::format2::recode::{Bytes, Recoder, Stored, Value};
     use crate::format2::vocabulary::{configured, name_of};
 
     impl Recoder {
