@@ -172,6 +172,11 @@ pub(crate) fn copy_part<T: Clone>(
     }
 }
 
+/// Returns the product of lengths: the elements of a box, or the chunks of a grid; the largest number if it is larger.
+pub(crate) fn product(lengths: &[u64]) -> u64 {
+    lengths.iter().fold(1, |all, one| all.saturating_mul(*one))
+}
+
 /// Returns all places of a grid, the last dimension fastest.
 pub(crate) fn places(counts: &[u64]) -> impl Iterator<Item = Vec<u64>> {
     let first = (!counts.contains(&0)).then(|| vec![0; counts.len()]);

@@ -14,6 +14,7 @@ use super::{
     Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ChunkExtents, Expected,
 };
 use crate::import::Digest;
+use crate::regions::product;
 use crate::source::References;
 use crate::{ChunkEntry, Hierarchy, Source, SourceError, SourceNode};
 
@@ -279,10 +280,7 @@ fn seconds(time: std::time::SystemTime) -> Option<u32> {
 }
 
 fn expected(array: &ArchiveArray) -> Expected {
-    let elements = array
-        .chunk_shape
-        .iter()
-        .fold(1_u64, |all, one| all.saturating_mul(*one));
+    let elements = product(&array.chunk_shape);
     let element_bytes = array.element_bytes().unwrap_or(1);
     let bytes = usize::try_from(elements).unwrap_or(usize::MAX);
     Expected {

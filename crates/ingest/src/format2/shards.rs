@@ -5,6 +5,7 @@ use icefield_core::ChunkIndex;
 use serde_json::{Value, json};
 
 use super::vocabulary::{configured, name_of};
+use crate::regions::product;
 
 /// Both numbers of an inner chunk that is not there.
 const ABSENT: u64 = u64::MAX;
@@ -75,8 +76,7 @@ impl Shards {
 
     /// Returns how many inner chunks a shard has room for.
     pub(super) fn count(&self) -> u64 {
-        let counts = self.counts.iter();
-        counts.fold(1, |all, one| all.saturating_mul(*one))
+        product(&self.counts)
     }
 
     /// Cuts a shard up: the inner chunks that are there, with their places in the array's grid of inner chunks, and

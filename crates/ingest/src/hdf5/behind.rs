@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use super::chunks::grid;
 use crate::archive::values::base64_bytes;
 use crate::decode::Encoding;
+use crate::regions::{chunk_index, places, product};
 use crate::{ArchiveArray, ArchiveChunks, ChunkExtents};
 
 /// Why an array is refused.
@@ -126,9 +127,7 @@ impl Unfilled<'_> {
             }
             ArchiveChunks::Mixed { .. } | ArchiveChunks::Made { .. } => return Ok(0),
         };
-        let elements = self.behind.chunk_shape.iter();
-        let elements = elements.fold(1u64, |all, one| all.saturating_mul(*one));
-        let encoding = encoding(array, elements);
+        let encoding = encoding(array, product(self.behind.chunk_shape));
         let encoding = || encoding.as_ref().ok_or(NotMade::Refused(UNKNOWN));
         let mut left = self.most;
         let mut add = |made: &mut Vec<(ChunkIndex, Bytes)>, index: &[u32], plain: Vec<u8>| {
@@ -160,11 +159,7 @@ impl Unfilled<'_> {
         if self.has_zeros {
             let present: HashSet<&[u32]> = extents.rows().map(|row| row.index).collect();
             let counts = grid(self.behind.own, self.behind.chunk_shape);
-            let total = counts
-                .iter()
-                .fold(1u64, |all, one| all.saturating_mul(*one));
-            for number in 0..total {
-                let index = place(number, &counts);
+            for index in places(&counts).map(|place| chunk_index(&place)) {
                 if present.contains(index.as_slice()) {
                     continue;
                 }
@@ -203,21 +198,6 @@ fn encoding(array: &ArchiveArray, elements: u64) -> Option<Encoding> {
     let document =
         json!({ "data_type": data_type, "fill_value": fill_value, "codecs": array.codecs });
     Encoding::of(document.to_string().as_bytes(), elements)
-}
-
-/// Returns the coordinates of a chunk by its number, the last dimension fastest.
-fn place(mut number: u64, counts: &[u64]) -> Vec<u32> {
-    let mut index: Vec<u32> = counts
-        .iter()
-        .rev()
-        .map(|count| {
-            let at = number.checked_rem(*count).unwrap_or(0);
-            number = number.checked_div(*count).unwrap_or(0);
-            at as u32
-        })
-        .collect();
-    index.reverse();
-    index
 }
 
 #[cfg(test)]
@@ -278,12 +258,5 @@ mod tests {
             panic!("chunks are made")
         };
         assert_eq!(made.len(), 4);
-    }
-
-    #[test]
-    fn chunks_are_numbered_with_the_last_dimension_fastest() {
-        assert_eq!(place(5, &[2, 3]), [1, 2]);
-        assert_eq!(place(3, &[2, 3]), [1, 0]);
-        assert!(place(0, &[]).is_empty());
     }
 }

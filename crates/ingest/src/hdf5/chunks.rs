@@ -15,6 +15,7 @@ use icefield_core::NodePath;
 
 use super::file::Hdf5;
 use super::parsed::{Parsed, invalid};
+use crate::regions::product;
 use crate::{ChunkExtents, SourceError};
 
 /// Bytes of an entry of an index while it is read.
@@ -168,8 +169,7 @@ impl Hdf5 {
                     space.most,
                     &dims.iter().map(|one| u64::from(*one)).collect::<Vec<_>>(),
                 );
-                let all = all.iter().fold(1u64, |all, one| all.saturating_mul(*one));
-                let chunks = usize::try_from(all.min(room)).unwrap_or(usize::MAX);
+                let chunks = usize::try_from(product(&all).min(room)).unwrap_or(usize::MAX);
                 self.held.check(chunks.saturating_mul(ENTRY))?;
                 collect_implicit_chunk_entries(address, space.most, dims, element, None, end)
             }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::NetcdfError;
 use crate::archive::values::{base64_text, number};
 use crate::archive::{Archive, ArchiveArray, ArchiveChunks, ArchiveNode, pieces};
-use crate::regions::{Region, chunk_index, places};
+use crate::regions::{Region, chunk_index, places, product};
 
 /// Most bytes of a chunk that is made, decoded.
 const MAX_CHUNK: u64 = 1 << 30;
@@ -185,11 +185,7 @@ fn chunks(array: &ArchiveArray, data: &Data) -> Result<Vec<(ChunkIndex, Bytes)>,
         return Err("its chunks have more than 1 GiB: choose smaller _ChunkSizes".to_owned());
     }
     let end = data.given().last().map_or(0, |range| range.end);
-    let row = array
-        .shape
-        .iter()
-        .skip(1)
-        .fold(1_u64, |all, one| all.saturating_mul(*one));
+    let row = product(array.shape.get(1..).unwrap_or_default());
     let codecs = Value::Array(array.codecs.clone());
     let codec = ChunkCodec::of(
         &codecs,
