@@ -1,4 +1,4 @@
-//! What a reader of archive files found: arrays described in the terms of Zarr v3, and where the bytes of their
+//! The findings of a reader of archive files: arrays described in the terms of Zarr v3, and where the bytes of their
 //! chunks lie, untouched.
 //!
 //! Readers of HDF5, NetCDF-3, kerchunk and Zarr fill one [`Archive`]; what becomes of it, copies or virtual

@@ -4,7 +4,7 @@
 //! anywhere; left out, a part of the data would silently be missing. FIFOs, sockets and devices are never
 //! opened.
 //!
-//! What is read, left out or refused is decided here; files are opened by a [`DirectoryTree`] alone.
+//! This module decides which entries are read, left out or refused; files are opened by a [`DirectoryTree`] alone.
 
 mod chunks;
 mod walk;

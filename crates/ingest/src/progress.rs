@@ -2,7 +2,8 @@
 
 use icefield_core::{ArrayMetadata, NodePath};
 
-/// Receives reports of how far an import or export is, from the task that runs it. An implementation does little: the copying waits.
+/// Receives reports of how far an import or export is, from the task that runs it. An implementation does little: the copying
+/// waits.
 pub trait Progress: Send + Sync {
     /// There are at most so many chunks more. Arrays may have fewer than their grid has room for; those that
     /// are not there are reported as [`Progress::absent`].

@@ -1,6 +1,6 @@
 //! Documents of Zarr format 2 in the terms of format 3. The bytes of the chunks stay what they are.
 //!
-//! What format 3 as zarr-python reads it has no word for is refused by name: structured types, Python objects, filters
+//! A feature that format 3, as zarr-python reads it, cannot express is refused by name: structured types, Python objects, filters
 //! without a counterpart, filters in an order that no chain of codecs has.
 
 mod codecs;

@@ -11,7 +11,8 @@ pub struct ArchiveOptions {
     pub is_copied: bool,
     /// How a hierarchy of Zarr format 2 is read.
     pub format_2: ReadOptions,
-    /// Whether nodes that Zarr has no words for are listed in [`Archive::unsupported`](crate::Archive::unsupported); otherwise the first one is an error.
+    /// Whether nodes that Zarr has no words for are listed in [`Archive::unsupported`](crate::Archive::unsupported); otherwise
+    /// the first one is an error.
     pub lists_unsupported: bool,
     /// Whether a compound of HDF5 becomes a group, with an array of each member.
     pub split_compound: bool,

@@ -53,7 +53,7 @@ impl Assembly {
         self.ranges = std::iter::once(0..count).collect();
     }
 
-    /// What the sweep costs, as it compares: what it holds beyond the limit, decodes, what it holds.
+    /// The cost of the sweep, as it compares: bytes beyond the limit, decodes, bytes held.
     fn cost(&self, limits: Limits) -> (u64, u64, u64) {
         let blocks = self.blocks(limits);
         let beyond = blocks.held.max(limits.elements);

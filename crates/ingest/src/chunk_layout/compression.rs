@@ -7,7 +7,7 @@ use super::LayoutError;
 /// The compressors inside of blosc.
 const BLOSC: [&str; 6] = ["lz4", "lz4hc", "blosclz", "zstd", "zlib", "snappy"];
 
-/// What becomes of the bytes of elements: the codecs of an array behind the one that makes bytes.
+/// The compression of the bytes of elements: the codecs of an array behind the one that makes bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compression {

@@ -55,7 +55,7 @@ fn key(path: &NodePath) -> String {
     }
 }
 
-/// What a document says that was read as JSON before.
+/// The contents of a document that was read as JSON before.
 fn json(document: &[u8]) -> Value {
     serde_json::from_slice(document).unwrap_or_default()
 }
@@ -75,7 +75,7 @@ fn member<'a>(text: &'a [u8], name: &str) -> &'a [u8] {
 struct TreeWalk<'a> {
     root: &'a Root,
     nodes: BTreeMap<NodePath, SourceNode>,
-    /// What the consolidated metadata of groups says of nodes below them, byte for byte.
+    /// The consolidated documents of nodes below groups, byte for byte.
     copies: BTreeMap<NodePath, Bytes>,
     /// Directories without a document that are nodes by such a copy.
     adopted: BTreeSet<NodePath>,

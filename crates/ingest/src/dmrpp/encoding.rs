@@ -8,7 +8,7 @@ const DECLARATION: usize = 200;
 /// Returns the text: UTF-8, or Latin-1 where the document says so.
 ///
 /// # Errors
-/// What is in the way: another encoding, or bytes that are not of the one it says.
+/// The obstacle: another encoding, or bytes that are not of the one it says.
 pub(super) fn text(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     match declared(bytes).as_deref() {

@@ -7,9 +7,9 @@ use icefield_core::NodePath;
 use crate::kerchunk::{open_all, resolve};
 use crate::{ArchiveFile, OpenUrl, SourceError};
 
-/// What the builder of OPeNDAP writes where a server is to put the URL.
+/// The placeholder that the builder of OPeNDAP writes for a URL.
 const PLACE_HOLDER: &str = "OPeNDAP_DMRpp_DATA_ACCESS_URL";
-/// What the name of a document has behind that of its data file.
+/// The suffix of the name of a document behind that of its data file.
 const SUFFIX: &str = ".dmrpp";
 
 /// Files by number, each with the first array that refers to it.

@@ -22,7 +22,7 @@ enum Element {
     LongText,
 }
 
-/// What the elements within a variable's element say of its storage.
+/// The storage of a variable, as the elements within its element describe it.
 #[derive(Default)]
 struct Storage<'a, 'i> {
     chunks: Option<Node<'a, 'i>>,

@@ -24,7 +24,7 @@ const MAX_PLACES: u64 = 256 << 20;
 /// Bytes of another field.
 const MAX_FIELD: u64 = 16 << 20;
 
-/// What the fields of an image say that are looked at, by tag.
+/// The values of the fields of an image that are read, by tag.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Directory(BTreeMap<u16, Field>);
 

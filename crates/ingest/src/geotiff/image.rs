@@ -62,7 +62,7 @@ pub(super) enum Compression {
     },
 }
 
-/// What was done to samples before they were compressed.
+/// The transformation of samples before they were compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Predictor {
     None,

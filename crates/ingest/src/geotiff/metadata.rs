@@ -44,7 +44,7 @@ pub(super) fn of_image(directory: &Directory, bands: u64) -> Described {
     }
 }
 
-/// What the elements `Item` say: of the image, or of a band, whose number is `sample`.
+/// The contents of the elements `Item`: of the image, or of a band, whose number is `sample`.
 fn items(document: &roxmltree::Document<'_>, bands: u64) -> Described {
     let mut attributes = Map::new();
     let mut of_bands: Vec<Map<String, Value>> = vec![Map::new(); bands.min(1 << 16) as usize];

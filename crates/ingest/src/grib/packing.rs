@@ -1,6 +1,6 @@
 //! Sections 5 to 7: the values of a field.
 //!
-//! What is packed are whole numbers; `(R + X 2^E) 10^-D` of each is a value. Every unpacker here hands on the numbers
+//! Packed values are whole numbers; `(R + X 2^E) 10^-D` of each is a value. Every unpacker here hands on the numbers
 //! `X`, so that the values are computed in one place, in double precision: those of other libraries to the last bit.
 
 mod bits;

@@ -40,7 +40,7 @@ pub(super) struct Level {
     pub(super) second: Option<(u8, Option<Decimal>)>,
 }
 
-/// What was computed of the values of an interval of time.
+/// A statistic of the values of an interval of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Statistic {
     /// Of table 4.10.
@@ -56,7 +56,7 @@ pub(super) struct ProductKind {
     pub(super) statistic: Option<u8>,
     /// Of table 4.10, for an area.
     pub(super) spatial: Option<u8>,
-    /// What an ensemble was made into, of table 4.7.
+    /// The statistic of an ensemble, of table 4.7.
     pub(super) derived: Option<u8>,
     pub(super) percentile: Option<u8>,
     /// Of table 4.9, with the limits as texts.

@@ -108,7 +108,7 @@ struct Scanner<'f> {
     scanned: Scanned,
 }
 
-/// What of a message holds for the fields that follow.
+/// The sections of a message that hold for the fields that follow.
 #[derive(Default)]
 struct ScanState {
     /// The number of the section before.

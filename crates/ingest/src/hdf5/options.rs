@@ -10,8 +10,8 @@ pub struct Hdf5Options {
     pub leave_out: Vec<NodePath>,
     /// Names of attributes that are left out wherever they are. Default none.
     pub leave_out_attributes: Vec<String>,
-    /// Whether nodes that Zarr has no words for are listed in [`Archive::unsupported`](crate::Archive::unsupported); otherwise the first one is an error.
-    /// Default false.
+    /// Whether nodes that Zarr has no words for are listed in [`Archive::unsupported`](crate::Archive::unsupported); otherwise
+    /// the first one is an error. Default false.
     pub lists_unsupported: bool,
     /// Whether a compound becomes a group, with an array of each member. Default false.
     pub split_compound: bool,

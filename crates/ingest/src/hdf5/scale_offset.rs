@@ -15,7 +15,7 @@ use super::bits::Bits;
 /// Bytes before the numbers.
 const HEADER: usize = 21;
 
-/// What the parameters say: `[kind, decimals, elements, class, size, sign, order, has fill, fill…]`.
+/// The parameters: `[kind, decimals, elements, class, size, sign, order, has fill, fill…]`.
 struct Scaled {
     /// Decimals that are kept; `None` of integers.
     decimals: Option<i32>,

@@ -1,4 +1,4 @@
-//! What an array takes of the elements that a file has: a member of a compound, and of a number the bits that count.
+//! The part of the elements of a file that an array takes: a member of a compound, and of a number the bits that count.
 
 /// A part of each element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(super) struct Take {
     pub(super) offset: usize,
     /// Bytes that are taken.
     pub(super) size: usize,
-    /// What is made of the numbers among them.
+    /// The conversion of the numbers among them.
     pub(super) narrow: Option<Narrow>,
 }
 

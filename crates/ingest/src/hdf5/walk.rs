@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 64;
 const MAX_NODES: usize = 200_000;
 /// Soft links followed for one node.
 const MAX_SOFT: u32 = 32;
-/// What NetCDF puts before the name of a variable that has the name of a dimension and is not its coordinate.
+/// The prefix that NetCDF gives the name of a variable that has the name of a dimension and is not its coordinate.
 pub(super) const NOT_COORDINATE: &str = "_nc4_non_coord_";
 
 /// A group or an array.

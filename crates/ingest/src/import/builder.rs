@@ -231,8 +231,8 @@ impl Import {
     }
 
     /// Cuts and encodes the chunks of the arrays otherwise than the first source has them. Arrays of one dimension that have its
-    /// name are read whole by every reader, and keep their chunks; arrays without dimensions stay as they are. Of dimensions that an
-    /// array lacks it is told nothing, and one that no array has is an error.
+    /// name are read whole by every reader, and keep their chunks; arrays without dimensions stay as they are. Of dimensions that
+    /// an array lacks it is told nothing, and one that no array has is an error.
     pub fn layout(mut self, layout: ChunkLayout) -> Self {
         self.layout = layout;
         self

@@ -1,7 +1,7 @@
 //! Arrays whose numbers are stored otherwise from source to source: packed, with another type, or other values for what is
 //! missing.
 //!
-//! What a source stores becomes what the target would store for the same numbers, value by value while chunks are read. The
+//! Stored values of a source become those that the target would store for the same numbers, one by one while chunks are read. The
 //! target is the array that is there, else that of the first source that has it. A number that it does not hold exactly is
 //! an error that names it, unless it is within a tolerance, or the target stores decoded numbers.
 

@@ -30,7 +30,8 @@ pub struct ImportReport {
     pub assembled_chunks: u64,
     /// Chunks that were decoded for that.
     pub decoded_chunks: u64,
-    /// Of the chunks that were copied, those that an earlier attempt had stored; see [`Import::resumable`](crate::Import::resumable).
+    /// Of the chunks that were copied, those that an earlier attempt had stored; see
+    /// [`Import::resumable`](crate::Import::resumable).
     pub resumed_chunks: u64,
     /// Chunks that were compared with those that were there.
     pub compared_chunks: u64,
@@ -52,7 +53,8 @@ pub struct ImportReport {
     pub ignored: Ignored,
     /// Warnings of the sources.
     pub warnings: Vec<String>,
-    /// Nodes that were left out because Zarr has no words for them; see [`Import::skip_unsupported`](crate::Import::skip_unsupported).
+    /// Nodes that were left out because Zarr has no words for them; see
+    /// [`Import::skip_unsupported`](crate::Import::skip_unsupported).
     pub omitted: Vec<Unsupported>,
 }
 

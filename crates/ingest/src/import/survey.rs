@@ -1,5 +1,5 @@
-//! What the planning of an import reads of its sources, in bytes that can be sent: their nodes, and the elements that say where
-//! each lies along the dimension. It does not grow with the number of chunks.
+//! Surveys: the part of its sources that the planning of an import reads, in bytes that can be sent: their nodes, and the
+//! elements that say where each lies along the dimension. It does not grow with the number of chunks.
 //!
 //! ```text
 //! a worker    Import of some files  -- survey -->  Survey  -- to_bytes -->
@@ -29,7 +29,7 @@ const SURVEY: &str = "survey";
 /// Elements without a dimension are in it up to this length, in bytes.
 const MAX_SCALAR: u64 = 4 << 10;
 
-/// What the planning of an import reads of its sources. Made by [`Import::survey`] where the files are; an import of its
+/// The part of its sources that the planning of an import reads. Made by [`Import::survey`] where the files are; an import of its
 /// [`Survey::sources`] can be planned and divided elsewhere, by [`Import::shares`].
 #[derive(Clone, Debug)]
 pub struct Survey {

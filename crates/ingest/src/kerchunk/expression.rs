@@ -1,4 +1,4 @@
-//! What stands between `{{` and `}}`: names, numbers, texts, sums and products, and a template with its parameters.
+//! Expressions between `{{` and `}}`: names, numbers, texts, sums and products, and a template with its parameters.
 //! The template language of kerchunk, Jinja2, has far more; all else is refused. `minijinja` cannot take its place: it divides
 //! otherwise than Python.
 

@@ -10,7 +10,7 @@ pub(super) struct DataType {
     pub(super) is_big: bool,
 }
 
-/// What an element is; lengths are in bytes, of texts in characters.
+/// The kind of an element; lengths are in bytes, of texts in characters.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Element {
     Bool,

@@ -637,7 +637,7 @@ async fn a_cut_file_is_an_error_or_read_right() {
     }
 }
 
-/// A generator of numbers that anybody can repeat.
+/// A generator of repeatable numbers.
 struct Numbers(u64);
 
 impl Numbers {

@@ -45,7 +45,7 @@ versions!(
     arrays_larger_than_memory_are_read_in_parts,
 );
 
-/// A dataset of somebody else's.
+/// A dataset of another program.
 struct Case {
     name: String,
     directory: PathBuf,

@@ -415,7 +415,7 @@ async fn a_window_that_is_half_moved_is_refused() {
     );
 }
 
-/// Whoever moves a window writes the attributes of its arrays, and not always the copies of all documents.
+/// A program that moves a window writes the attributes of its arrays, and not always the copies of all documents.
 #[tokio::test]
 async fn offsets_are_taken_from_where_they_are_changed() {
     let mut tree = moved(json!({"_offset": [0, 3]}));

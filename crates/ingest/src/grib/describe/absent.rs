@@ -2,7 +2,7 @@
 
 use super::super::cube::{Cube, Variable};
 
-/// What there is to say of messages that a variable lacks; nothing if it lacks none.
+/// Returns the warning about messages that a variable lacks; `None` if it lacks none.
 pub(super) fn absent(variable: &Variable, cube: &Cube) -> Option<String> {
     let lengths = variable.outer(cube);
     let all: u64 = lengths.iter().product();

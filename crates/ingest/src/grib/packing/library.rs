@@ -1,4 +1,4 @@
-//! What the crate `grib` unpacks: complex packing, JPEG 2000, PNG and CCSDS.
+//! Packings that the crate `grib` unpacks: complex packing, JPEG 2000, PNG and CCSDS.
 //!
 //! It computes values in single precision. Told that the reference value is 0 and that nothing is scaled, it hands on the
 //! whole numbers themselves, of which those of up to 24 bits are exact. What would have it reserve memory is compared with
@@ -10,9 +10,9 @@ use super::super::octets::Octets;
 use super::super::problem::GribProblem;
 use super::bits::Bits;
 
-/// What a PNG image begins with, and the number of its bytes up to the end of its header.
+/// The first bytes of a PNG image, and the number of its bytes up to the end of its header.
 const PNG: (&[u8; 8], usize) = (b"\x89PNG\r\n\x1a\n", 26);
-/// What a code stream of JPEG 2000 begins with: the marker of its start, and that of its size.
+/// The first bytes of a code stream of JPEG 2000: the marker of its start, and that of its size.
 const JPEG_2000: &[u8; 4] = &[0xff, 0x4f, 0xff, 0x51];
 
 /// Refuses what the crate does not unpack of templates 5.2 and 5.3, before any data are read.
