@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::dataset;
 use super::file::Hdf5;
 use super::options::Hdf5Options;
-use super::ranges::{Ask, Ranges};
+use super::ranges::{RangeRequest, Ranges};
 use crate::SourceError;
 
 /// The cost of reading a file.
@@ -25,9 +25,9 @@ fn read(name: &str) -> Taken {
     let bytes = std::fs::read(format!("{directory}{name}")).expect("a fixture");
     let bytes: Bytes = bytes.into();
     let size = bytes.len() as u64;
-    let (ask, mut asked) = mpsc::channel::<Ask>(1);
+    let (ask, mut asked) = mpsc::channel::<RangeRequest>(1);
     let answers = std::thread::spawn(move || {
-        while let Some(Ask { range, answer }) = asked.blocking_recv() {
+        while let Some(RangeRequest { range, answer }) = asked.blocking_recv() {
             let part = bytes.slice(range.start as usize..range.end as usize);
             answer.send(Ok(part)).expect("the parser waits");
         }
@@ -81,10 +81,10 @@ fn a_structure_is_no_longer_than_twice_its_file() {
 
     use super::ranges::Within;
 
-    let (ask, mut asked) = mpsc::channel::<Ask>(1);
+    let (ask, mut asked) = mpsc::channel::<RangeRequest>(1);
     let zeros: Arc<[u8]> = vec![0; 1 << 20].into();
     let answers = std::thread::spawn(move || {
-        while let Some(Ask { range, answer }) = asked.blocking_recv() {
+        while let Some(RangeRequest { range, answer }) = asked.blocking_recv() {
             let length = (range.end - range.start) as usize;
             let part = Bytes::copy_from_slice(&zeros[..length]);
             answer.send(Ok(part)).expect("the parser waits");
