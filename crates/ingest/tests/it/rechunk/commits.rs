@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::common::{Tree, array, group, path, run};
+use crate::common::{Tree, group, path, run};
 use icefield_core::{
     BranchName, ByteRange, CommitOutcome, Detector, NodePath, RebaseOutcome, Repository, Session,
     WriteMode,
