@@ -14,9 +14,8 @@ mod conversion;
 mod error;
 mod units;
 
-pub(crate) use calendar::Calendar;
 #[cfg(feature = "grib")]
-pub(crate) use calendar::Date;
+pub(crate) use calendar::{Calendar, Date};
 pub(crate) use conversion::{Conversion, Number, NumberType, moment};
 pub use error::TimeError;
 pub(crate) use units::{TimeUnits, is_time};

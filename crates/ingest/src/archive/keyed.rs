@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 
 use super::{Archive, ArchiveArray, ArchiveChunks, ArchiveFile, ArchiveNode, ChunkExtents};
 use crate::names::is_foreign;
-use crate::regions::product;
 use crate::zarr2::offset::{self, OFFSET};
 use crate::{Ignored, SourceError, Unsupported};
 
@@ -226,7 +225,7 @@ impl KeyedNodes {
     #[cfg(feature = "kerchunk-parquet")]
     pub(crate) fn chunks_of(&self, array: usize) -> u64 {
         let grid = self.arrays.get(array).map_or(&[][..], |keyed| &keyed.grid);
-        product(grid)
+        crate::regions::product(grid)
     }
 
     /// Finds a chunk by its place in the order of the elements; `None` beyond the last one.
