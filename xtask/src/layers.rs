@@ -69,6 +69,13 @@ const LAYERS: &[Layer] = &[
         published: true,
     },
     Layer {
+        // Which objects never change, the format says.
+        name: "icefield-storage-cache",
+        uses: &["icefield-storage", "icefield-format"],
+        tests_use: &["icefield-core", "icefield-storage-memory"],
+        published: true,
+    },
+    Layer {
         name: "icefield-testkit",
         uses: &["icefield-storage", "icefield-format"],
         tests_use: &["icefield-storage-memory"],
@@ -176,6 +183,7 @@ const LAYERS: &[Layer] = &[
             "icefield-storage-s3",
             "icefield-storage-gcs",
             "icefield-storage-object-store",
+            "icefield-storage-cache",
             "icefield-format",
         ],
         tests_use: &["icefield-testkit", "icefield-testservers"],

@@ -1,0 +1,111 @@
+//! How many bytes a cache has, as all its processes count them together, and whose turn it is to write or to delete.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::layout::CacheLayout;
+
+/// Bytes that a file takes on the disk, about.
+pub(crate) fn on_disk(file_len: u64) -> u64 {
+    file_len.checked_next_multiple_of(4096).unwrap_or(u64::MAX)
+}
+
+/// The right to write entries, or alone to delete them. It ends with the value, or with the process.
+#[derive(Debug)]
+pub(crate) struct Turn(#[expect(dead_code, reason = "holds the lock")] File);
+
+impl Turn {
+    /// Takes the right to write, which many may have; `None` while another process deletes.
+    pub(crate) fn to_write(layout: &CacheLayout) -> io::Result<Option<Self>> {
+        let file = own_file(&layout.lock())?;
+        Self::taken(file.try_lock_shared(), file)
+    }
+
+    /// Takes the right to delete; `None` while anything else has a turn.
+    pub(crate) fn to_delete(layout: &CacheLayout) -> io::Result<Option<Self>> {
+        let file = own_file(&layout.lock())?;
+        Self::taken(file.try_lock(), file)
+    }
+
+    fn taken(locked: Result<(), TryLockError>, file: File) -> io::Result<Option<Self>> {
+        match locked {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+/// The count of bytes, locked.
+#[derive(Debug)]
+struct Count {
+    file: File,
+}
+
+impl Count {
+    fn open(layout: &CacheLayout) -> io::Result<Self> {
+        let file = own_file(&layout.usage())?;
+        file.lock()?;
+        Ok(Self { file })
+    }
+
+    /// Returns the count, `None` if it is not known.
+    fn read(&self) -> io::Result<Option<u64>> {
+        let mut bytes = [0; 16];
+        match self.file.read_exact_at(&mut bytes, 0) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            done => done?,
+        }
+        let (count, sum) = bytes.split_at(8);
+        Ok((sum == xxh3_64(count).to_le_bytes())
+            .then(|| u64::from_le_bytes(count.try_into().unwrap_or_default())))
+    }
+
+    fn write(&self, count: u64) -> io::Result<()> {
+        let mut bytes = [0; 16];
+        let count = count.to_le_bytes();
+        bytes[..8].copy_from_slice(&count);
+        bytes[8..].copy_from_slice(&xxh3_64(&count).to_le_bytes());
+        self.file.write_all_at(&bytes, 0)
+    }
+}
+
+/// Counts `bytes` in, if there is room for them; `false` if there is not, or if nothing is known of what is there.
+pub(crate) fn reserve(layout: &CacheLayout, bytes: u64, limit: u64) -> io::Result<bool> {
+    let count = Count::open(layout)?;
+    let after = count.read()?.and_then(|used| used.checked_add(bytes));
+    match after.filter(|after| *after <= limit) {
+        Some(after) => count.write(after).map(|()| true),
+        None => Ok(false),
+    }
+}
+
+/// Counts `bytes` out that were reserved and not written.
+pub(crate) fn give_back(layout: &CacheLayout, bytes: u64) -> io::Result<()> {
+    let count = Count::open(layout)?;
+    match count.read()? {
+        Some(used) => count.write(used.saturating_sub(bytes)),
+        None => Ok(()),
+    }
+}
+
+/// Sets the count to what was found.
+pub(crate) fn set(layout: &CacheLayout, bytes: u64) -> io::Result<()> {
+    Count::open(layout)?.write(bytes)
+}
+
+/// Returns the count, `None` if it is not known.
+pub(crate) fn used(layout: &CacheLayout) -> io::Result<Option<u64>> {
+    Count::open(layout)?.read()
+}
+
+/// Opens a file for the user of this process alone, empty at first.
+fn own_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    options.mode(0o600).open(path)
+}
