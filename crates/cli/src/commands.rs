@@ -66,6 +66,9 @@ pub(crate) struct Context {
     schemes: Schemes,
     /// The foreign files that repositories may refer to.
     access: VirtualAccess,
+    /// Where what is read over a network is kept.
+    #[cfg(feature = "cache")]
+    cache: Option<icefield::CacheSpec>,
 }
 
 /// Runs a command.
@@ -73,7 +76,18 @@ pub(crate) struct Context {
 /// # Errors
 /// The failure of the command, with its exit code.
 pub(crate) async fn run(args: Args) -> Result<(), Failure> {
-    let context = Context::new(args.fsync, &args.grant)?;
+    #[cfg_attr(
+        not(feature = "cache"),
+        expect(unused_mut, reason = "the cache is one more option")
+    )]
+    let mut context = Context::new(args.fsync, &args.grant)?;
+    #[cfg(feature = "cache")]
+    {
+        context.cache = match args.cache {
+            Some(cache) => Some(cache),
+            None => icefield::CacheSpec::from_environment().map_err(Error::from)?,
+        };
+    }
     match args.command {
         Command::Init(args) => init::run(&context, args).await,
         Command::OpsLog(args) => ops_log::run(&context, args).await,
@@ -139,6 +153,8 @@ impl Context {
         Ok(Self {
             schemes: Schemes::standard().with("file", Arc::new(local)),
             access,
+            #[cfg(feature = "cache")]
+            cache: None,
         })
     }
 
@@ -154,7 +170,7 @@ impl Context {
         location: &Location,
         access: VirtualAccess,
     ) -> Result<Repository, Failure> {
-        let storage = self.storage_of_repository(location).await?;
+        let storage = self.cached_storage(location).await?;
         let builder = self.builder(Arc::clone(&storage)).virtual_access(access);
         let opened = builder.open().await;
         FoundRepository::of(opened, storage)
@@ -167,7 +183,8 @@ impl Context {
         self.open_any(location).await?.of_today(location)
     }
 
-    /// Opens a repository of spec version 1 or 2 with a cache of so many bytes.
+    /// Opens a repository of spec version 1 or 2 with a cache of so many bytes in memory, and none on the disk: for work on
+    /// what is stored.
     async fn open_with_cache(
         &self,
         location: &Location,
@@ -184,7 +201,7 @@ impl Context {
 
     /// Opens a repository, which may be of the alpha generation.
     async fn open_any(&self, location: &Location) -> Result<FoundRepository<Repository>, Failure> {
-        let storage = self.storage_of_repository(location).await?;
+        let storage = self.cached_storage(location).await?;
         let opened = self.builder(Arc::clone(&storage)).open().await;
         Ok(FoundRepository::of(opened, storage).await?)
     }
@@ -210,6 +227,16 @@ impl Context {
             }
             failure
         })
+    }
+
+    /// As [`Context::storage_of_repository`], with the cache in front of it, if there is to be one.
+    async fn cached_storage(&self, location: &Location) -> Result<Arc<dyn Storage>, Failure> {
+        let storage = self.storage_of_repository(location).await?;
+        #[cfg(feature = "cache")]
+        if let Some(cache) = &self.cache {
+            return Ok(cache.over(storage).map_err(Error::from)?);
+        }
+        Ok(storage)
     }
 
     /// Opens a repository and resolves a revision of it.
@@ -256,7 +283,7 @@ impl Context {
         location: &Location,
         revision: &RevisionSpec,
     ) -> Result<FoundRepository<(Repository, Session, SnapshotId)>, Failure> {
-        let storage = self.storage_of_repository(location).await?;
+        let storage = self.cached_storage(location).await?;
         let builder = self.builder(Arc::clone(&storage));
         let opened = revision.open_session_with(builder).await;
         let found = FoundRepository::of(opened, storage).await;

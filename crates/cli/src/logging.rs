@@ -24,11 +24,12 @@ fn print(_: Option<String>, _: u8) {
 
 /// The crates of the workspace; other crates are shown at the highest level only.
 #[cfg(feature = "logging")]
-const OURS: [&str; 8] = [
+const OURS: [&str; 9] = [
     "icefield",
     "icefield_core",
     "icefield_refs",
     "icefield_storage",
+    "icefield_storage_cache",
     "icefield_storage_local",
     "icefield_storage_memory",
     "icefield_zarr_store",

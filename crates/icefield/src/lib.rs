@@ -41,7 +41,8 @@
 //!
 //! # Features
 //! `local` (default): paths and `file:` URLs. `memory` (default): the location `memory:`. `ingest` (default): import and
-//! export; with `hdf5`, of HDF5 and NetCDF-4, with `geotiff` and `dmrpp` of TIFF and of DMR++, too. `alpha` (default): import of repositories of the alpha generation. `s3`, `gcs`, `azure`, `http`: `s3:`, `gs:`, `az:`, and `https:` URLs. `rolling`: windows that move
+//! export; with `hdf5`, of HDF5 and NetCDF-4, with `geotiff` and `dmrpp` of TIFF and of DMR++, too. `alpha` (default): import of repositories of the alpha generation. `s3`, `gcs`, `azure`, `http`: `s3:`, `gs:`, `az:`, and `https:` URLs. `cache`: `DiskCache`, which keeps on a
+//! local disk what was read over a network. `rolling`: windows that move
 //! along a dimension. `zarrs`: the storage traits of the crate
 //! `zarrs`.
 
@@ -110,6 +111,10 @@ pub use icefield_maintenance as maintenance;
 #[cfg(feature = "rolling")]
 pub use icefield_rolling as rolling;
 pub use icefield_storage as storage;
+#[cfg(feature = "cache")]
+pub use icefield_storage_cache::{
+    CacheError, CacheSpec, CachedStorage, DiskCache, DiskCacheStatistics,
+};
 #[cfg(feature = "local")]
 pub use icefield_storage_local::{Fsync, LocalStorage, Locks};
 #[cfg(feature = "memory")]
@@ -130,6 +135,8 @@ pub use grants::{GrantedBucket, Identity, grant, grant_as};
 #[cfg(feature = "http")]
 pub use http::ConnectHttp;
 pub use location::{Location, LocationError};
+#[cfg(feature = "cache")]
+pub use open::open_cached;
 pub use open::{create, open, open_or_create};
 #[cfg(feature = "http")]
 pub use redirect::ConnectRedirect;

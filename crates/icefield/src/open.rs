@@ -16,6 +16,30 @@ pub async fn open(location: &str) -> Result<Repository, Error> {
     Ok(Repository::open(storage).await?)
 }
 
+/// Opens the repository at a location with a cache in front of its store: what was read once, by any process that names the
+/// same directory, need not come over the network again. Local repositories need none, and are opened without.
+///
+/// ```no_run
+/// use icefield::DiskCache;
+///
+/// # async fn example() -> Result<(), icefield::Error> {
+/// let cache = DiskCache::open("/var/cache/ocean", 20 << 30)?;
+/// let repository = icefield::open_cached("s3://bucket/ocean", &cache).await?;
+/// # let _ = repository;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// As [`open`].
+#[cfg(feature = "cache")]
+pub async fn open_cached(location: &str, cache: &crate::DiskCache) -> Result<Repository, Error> {
+    let storage = Schemes::standard()
+        .storage(&Location::parse(location)?)
+        .await?;
+    Ok(Repository::open(cache.over(storage)).await?)
+}
+
 /// Creates a repository at a location.
 ///
 /// # Errors

@@ -14,6 +14,7 @@ pub(crate) type Grant = (String, String, Option<pyo3::Py<pyo3::PyAny>>);
 #[derive(Clone)]
 pub(crate) struct Opening {
     place: StorageHandle,
+    cache: Option<icefield::CacheSpec>,
     config: icefield::RepositoryConfig,
     access: icefield::VirtualAccess,
     /// The version of the format of a new repository.
@@ -21,13 +22,20 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
+    /// `cache`: `PATH` or `PATH,SIZE`; without it, the environment may name one.
     pub(crate) fn new(
         storage: &Storage,
         config: Option<&str>,
         grants: Vec<Grant>,
+        cache: Option<&str>,
     ) -> Result<Self, Failure> {
+        let cache = match cache {
+            Some(text) => text.parse().map(Some),
+            None => icefield::CacheSpec::from_environment(),
+        };
         Ok(Self {
             place: storage.storage_handle()?,
+            cache: cache.map_err(icefield::Error::from)?,
             config: match config {
                 Some(config) => document::config_from_json(config)?,
                 None => icefield::RepositoryConfig::default(),
@@ -57,7 +65,12 @@ impl Opening {
     }
 
     async fn builder(self) -> Result<RepositoryBuilder, Failure> {
-        let builder = icefield::Repository::builder(self.place.open().await?);
+        let storage = self.place.open().await?;
+        let storage = match &self.cache {
+            Some(cache) => cache.over(storage).map_err(icefield::Error::from)?,
+            None => storage,
+        };
+        let builder = icefield::Repository::builder(storage);
         let builder = builder.spec_version(self.spec_version);
         Ok(builder.config(self.config).virtual_access(self.access))
     }

@@ -81,6 +81,7 @@ async fn save_config(repository: icefield::Repository) -> Result<(), Failure> {
 #[pymethods]
 impl Repository {
     #[staticmethod]
+    #[pyo3(signature = (storage, config, grants, among_other_objects, spec_version, cache=None))]
     fn create(
         py: Python<'_>,
         storage: &Storage,
@@ -88,8 +89,9 @@ impl Repository {
         grants: Vec<Grant>,
         among_other_objects: bool,
         spec_version: u8,
+        cache: Option<&str>,
     ) -> PyResult<Task> {
-        let opening = Opening::new(storage, config, grants)?.of_version(spec_version)?;
+        let opening = Opening::new(storage, config, grants, cache)?.of_version(spec_version)?;
         begin_lasting(py, CREATION.0, CREATION.1, async move {
             let builder = opening.creation(among_other_objects).await?;
             Ok(Self::new(builder.create().await?))
@@ -98,20 +100,22 @@ impl Repository {
 
     /// Opens a repository. With `for_all`, several callers wait for it, and one that gives up does not end it for the others.
     #[staticmethod]
-    #[pyo3(signature = (storage, config, grants, for_all=false))]
+    #[pyo3(signature = (storage, config, grants, for_all=false, cache=None))]
     fn open(
         py: Python<'_>,
         storage: &Storage,
         config: Option<&str>,
         grants: Vec<Grant>,
         for_all: bool,
+        cache: Option<&str>,
     ) -> PyResult<Task> {
-        let opening = Opening::new(storage, config, grants)?;
+        let opening = Opening::new(storage, config, grants, cache)?;
         let work = async move { Ok(Self::new(opening.open().await?)) };
         begin_for(for_all, py, work)
     }
 
     #[staticmethod]
+    #[pyo3(signature = (storage, config, grants, among_other_objects, spec_version, cache=None))]
     fn open_or_create(
         py: Python<'_>,
         storage: &Storage,
@@ -119,8 +123,9 @@ impl Repository {
         grants: Vec<Grant>,
         among_other_objects: bool,
         spec_version: u8,
+        cache: Option<&str>,
     ) -> PyResult<Task> {
-        let opening = Opening::new(storage, config, grants)?.of_version(spec_version)?;
+        let opening = Opening::new(storage, config, grants, cache)?.of_version(spec_version)?;
         begin_lasting(py, CREATION.0, CREATION.1, async move {
             let opened = opening.open_or_create(among_other_objects).await?;
             Ok(Self::new(opened))

@@ -76,6 +76,9 @@ pub(super) async fn run(context: &Context, args: Doctor) -> Result<(), Failure> 
     let context = &Context {
         schemes: impatient(context.schemes.clone()),
         access: context.access.clone(),
+        // It says what the store is like.
+        #[cfg(feature = "cache")]
+        cache: None,
     };
     let mut report = DoctorFacts {
         location: output::location(&args.location),

@@ -501,6 +501,8 @@ mod tests {
         let context = Context {
             schemes: Schemes::none().with("faulty", Arc::new(Faulty(store.clone()))),
             access: icefield::VirtualAccess::none(),
+            #[cfg(feature = "cache")]
+            cache: None,
         };
         let source = tree.path().to_str().expect("UTF-8");
         let args = Args::try_parse_from(["icefield", "import", source, "faulty:x", "--json"]);

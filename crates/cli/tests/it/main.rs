@@ -29,6 +29,7 @@ mod bad_input;
 mod collections;
 mod commands;
 mod damage;
+mod disk_cache;
 mod doctor;
 mod exit_codes;
 mod grants;

@@ -57,6 +57,16 @@ impl Classify for StorageError {
     }
 }
 
+#[cfg(feature = "cache")]
+impl Classify for icefield_storage_cache::CacheError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Unusable { .. } => ErrorKind::Io,
+            _ => ErrorKind::Invalid,
+        }
+    }
+}
+
 impl Classify for FormatError {
     fn kind(&self) -> ErrorKind {
         match self.is_unsupported() {

@@ -32,6 +32,8 @@ from_layers! {
     icefield_core::ForkError,
     icefield_core::NodeMetadataError,
     icefield_zarr_store::ZarrStoreError,
+    #[cfg(feature = "cache")]
+    icefield_storage_cache::CacheError,
     crate::LocationError,
     crate::RevisionError,
     crate::Unsettled,

@@ -117,10 +117,15 @@ class Repository:
         grants: Sequence[Grant],
         among_other_objects: bool,
         spec_version: int,
+        cache: str | None = None,
     ) -> Task[Repository]: ...
     @staticmethod
     def open(
-        storage: Storage, config: str | None, grants: Sequence[Grant], for_all: bool = False
+        storage: Storage,
+        config: str | None,
+        grants: Sequence[Grant],
+        for_all: bool = False,
+        cache: str | None = None,
     ) -> Task[Repository]:
         """With `for_all`, a caller that gives up waiting does not end the work for the others."""
     @staticmethod
@@ -130,6 +135,7 @@ class Repository:
         grants: Sequence[Grant],
         among_other_objects: bool,
         spec_version: int,
+        cache: str | None = None,
     ) -> Task[Repository]: ...
     @staticmethod
     def exists(storage: Storage) -> Task[bool]: ...

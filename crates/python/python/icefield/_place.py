@@ -87,12 +87,13 @@ class Place:
         while len(_open) > _KEPT:
             _open.popitem(last=False)
 
-    def _begin(self) -> _native.Task[_native.Repository]:
+    def _begin(self, cache: str | None = None) -> _native.Task[_native.Repository]:
         return _native.Repository.open(
             self.storage._native(self._storage_settings()),
             self.config,
             grants(self.access),
             for_all=True,
+            cache=cache,
         )
 
     def __deepcopy__(self, _: Any) -> Place:

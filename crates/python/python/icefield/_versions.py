@@ -86,7 +86,9 @@ def upgrade_icechunk_repository(
     repo._repository.upgrade(dry_run, keep).wait()
     if dry_run:
         return repo
-    opened = Place(place.storage, place._used_config, place.access)._begin().wait()
-    again = type(repo)._of(opened, place.storage, place.access, repo._attribution)
+    opened = Place(place.storage, place._used_config, place.access)._begin(repo._cache).wait()
+    again = type(repo)._of(
+        opened, place.storage, place.access, repo._attribution, repo._cache
+    )
     again._defaults = dict(repo._defaults)
     return again

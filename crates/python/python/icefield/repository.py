@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
@@ -20,6 +21,7 @@ from icefield._repository.opening import (
     Access,
     begin_creation,
     begin_opening,
+    cache_name,
     checked_config,
     known_version,
     native_storage,
@@ -51,12 +53,14 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
     """
 
     _attribution: Attribution | None
+    _cache: str | None
 
     def __init__(self, repository: _native.Repository) -> None:
         self._repository = repository
         self._place = None
         self._defaults = {}
         self._attribution = None
+        self._cache = None
 
     def __getattr__(self, name: str) -> Any:
         # Called only for missing attributes: the native side of an unpickled repository that was
@@ -77,10 +81,12 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         storage: Storage,
         access: Mapping[str, AnyCredential | None] | None,
         attribution: Attribution | None,
+        cache: str | os.PathLike[str] | None,
     ) -> Self:
         if attribution is not None and not isinstance(attribution, Attribution):
             raise TypeError(f"`attribution` must be an Attribution, not {type(attribution).__name__}")
         made = cls(repository)
+        made._cache = cache_name(cache)
         storage._meet(repository.config)
         made._place = Place(storage, None, access, repository)
         made._attribution = attribution
@@ -119,6 +125,8 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         self._place = state["place"]
         self._defaults = dict(state["defaults"])
         self._attribution = state.get("attribution")
+        # Another machine has other disks: its environment names its cache.
+        self._cache = None
 
     # Creating and opening
 
@@ -131,6 +139,8 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         spec_version: SpecVersion | int | None = None,
         check_clean_root: bool = True,
         attribution: Attribution | None = None,
+        *,
+        cache: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Creates a repository, with a branch `main` and an empty snapshot.
 
@@ -146,8 +156,9 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
             authorize_virtual_chunk_access,
             spec_version,
             check_clean_root,
+            cache,
         )
-        return cls._of(task.wait(), storage, access, attribution)
+        return cls._of(task.wait(), storage, access, attribution, cache)
 
     @classmethod
     async def create_async(
@@ -158,6 +169,8 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         spec_version: SpecVersion | int | None = None,
         check_clean_root: bool = True,
         attribution: Attribution | None = None,
+        *,
+        cache: str | os.PathLike[str] | None = None,
     ) -> Self:
         """The asynchronous form of `create`."""
         access, task = begin_creation(
@@ -167,8 +180,9 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
             authorize_virtual_chunk_access,
             spec_version,
             check_clean_root,
+            cache,
         )
-        return cls._of(await task, storage, access, attribution)
+        return cls._of(await task, storage, access, attribution, cache)
 
     @classmethod
     def open(
@@ -177,14 +191,23 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         config: RepositoryConfig | None = None,
         authorize_virtual_chunk_access: dict[str, AnyCredential | None] | None = None,
         attribution: Attribution | None = None,
+        *,
+        cache: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Opens a repository.
 
         The settings in `config` override those that are saved with the repository. A location
         without a repository raises a `RepositoryNotFoundError`.
+
+        `cache` is a directory, or `"PATH,SIZE"` with a size such as `20GiB` (10 GiB if none is
+        given), in which chunks and metadata that came over a network are kept for the next process;
+        without it the variable ICEFIELD_CACHE names one, if it is set. Local storages have none.
+        Pickles do not carry it: workers take the one of their environment.
         """
-        access, task = begin_opening(storage, config, authorize_virtual_chunk_access)
-        return cls._of(task.wait(), storage, access, attribution)
+        access, task = begin_opening(
+            storage, config, authorize_virtual_chunk_access, cache
+        )
+        return cls._of(task.wait(), storage, access, attribution, cache)
 
     @classmethod
     async def open_async(
@@ -193,10 +216,14 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         config: RepositoryConfig | None = None,
         authorize_virtual_chunk_access: dict[str, AnyCredential | None] | None = None,
         attribution: Attribution | None = None,
+        *,
+        cache: str | os.PathLike[str] | None = None,
     ) -> Self:
         """The asynchronous form of `open`."""
-        access, task = begin_opening(storage, config, authorize_virtual_chunk_access)
-        return cls._of(await task, storage, access, attribution)
+        access, task = begin_opening(
+            storage, config, authorize_virtual_chunk_access, cache
+        )
+        return cls._of(await task, storage, access, attribution, cache)
 
     @classmethod
     def open_or_create(
@@ -207,6 +234,8 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         create_version: SpecVersion | int | None = None,
         check_clean_root: bool = True,
         attribution: Attribution | None = None,
+        *,
+        cache: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Opens a repository, or creates it if there is none. Several processes may do so at once."""
         access, task = begin_creation(
@@ -216,8 +245,9 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
             authorize_virtual_chunk_access,
             create_version,
             check_clean_root,
+            cache,
         )
-        return cls._of(task.wait(), storage, access, attribution)
+        return cls._of(task.wait(), storage, access, attribution, cache)
 
     @classmethod
     async def open_or_create_async(
@@ -228,6 +258,8 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         create_version: SpecVersion | int | None = None,
         check_clean_root: bool = True,
         attribution: Attribution | None = None,
+        *,
+        cache: str | os.PathLike[str] | None = None,
     ) -> Self:
         """The asynchronous form of `open_or_create`."""
         access, task = begin_creation(
@@ -237,8 +269,9 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
             authorize_virtual_chunk_access,
             create_version,
             check_clean_root,
+            cache,
         )
-        return cls._of(await task, storage, access, attribution)
+        return cls._of(await task, storage, access, attribution, cache)
 
     @staticmethod
     def exists(storage: Storage, storage_settings: StorageSettings | None = None) -> bool:
@@ -289,7 +322,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
     ) -> Self:
         """The same repository with other settings and credentials. Those that are not given stay."""
         access, task = self._begin_reopening(config, authorize_virtual_chunk_access)
-        return type(self)._of(task.wait(), self.storage, access, self._attribution)
+        return type(self)._of(task.wait(), self.storage, access, self._attribution, self._cache)
 
     async def reopen_async(
         self,
@@ -298,7 +331,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
     ) -> Self:
         """The asynchronous form of `reopen`."""
         access, task = self._begin_reopening(config, authorize_virtual_chunk_access)
-        return type(self)._of(await task, self.storage, access, self._attribution)
+        return type(self)._of(await task, self.storage, access, self._attribution, self._cache)
 
     def _begin_reopening(
         self, config: RepositoryConfig | None, access: Access
@@ -309,7 +342,7 @@ class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Che
         if config is not None:
             merged = merged.merge(checked_config(config)._unfilled())
         kept = self._place.access if access is None else access
-        return begin_opening(self.storage, merged, kept, warn=access is not None)
+        return begin_opening(self.storage, merged, kept, self._cache, warn=access is not None)
 
     # Properties
 

@@ -8,5 +8,7 @@ mod damage;
 mod directory;
 mod identity;
 mod processes;
+mod repositories;
+mod sessions;
 mod support;
 mod what_is_kept;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ __all__ = [
     "Access",
     "begin_creation",
     "begin_opening",
+    "cache_name",
     "checked_config",
     "known_version",
     "native_storage",
@@ -37,6 +39,7 @@ def begin_creation(
     access: Access,
     version: SpecVersion | int | None,
     check_clean_root: bool,
+    cache: str | os.PathLike[str] | None,
 ) -> tuple[Access, _native.Task[_native.Repository]]:
     number = _version(version)
     _warn_of_none(access)
@@ -48,12 +51,18 @@ def begin_creation(
         grants(access),
         not truth(check_clean_root, "check_clean_root"),
         number,
+        cache_name(cache),
     )
     return access, task
 
 
 def begin_opening(
-    storage: Storage, config: RepositoryConfig | None, access: Access, *, warn: bool = True
+    storage: Storage,
+    config: RepositoryConfig | None,
+    access: Access,
+    cache: str | os.PathLike[str] | None,
+    *,
+    warn: bool = True,
 ) -> tuple[Access, _native.Task[_native.Repository]]:
     if warn:
         _warn_of_none(access)
@@ -63,7 +72,18 @@ def begin_opening(
         native_storage(storage, None if config is None else config.storage),
         document,
         grants(access),
+        cache=cache_name(cache),
     )
+
+
+def cache_name(cache: str | os.PathLike[str] | None) -> str | None:
+    """What the native side takes: PATH or PATH,SIZE."""
+    if cache is None:
+        return None
+    name = os.fspath(cache)
+    if not isinstance(name, str):
+        raise TypeError("`cache` must be a path as text, or `PATH,SIZE`, not bytes")
+    return name
 
 
 def native_storage(
