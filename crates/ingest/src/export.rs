@@ -2,20 +2,28 @@
 //!
 //! *What* is written is a [`Spelling`]'s to say, of a [`Dialect`]; *where to* is a [`Destination`]'s.
 
+#[cfg(unix)]
+mod begun;
 mod dialect;
 mod format2;
 mod format3;
+mod measures;
+#[cfg(unix)]
+mod parts;
 mod place;
 mod sink;
 #[cfg(unix)]
 mod target;
 
+#[cfg(unix)]
+pub use begun::BegunExport;
 pub use dialect::{Dialect, ExportNode, Spelling, export_key};
 pub use format2::{NcZarr, OffsetZarrV2, ZarrV2};
 pub use format3::ZarrV3;
 pub use sink::Destination;
 
 use std::fmt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,9 +38,11 @@ use icefield_core::{
 use icefield_zarr_fs::TreeKey;
 
 use crate::document;
+use crate::grid_part::{GridPart, place_of};
 use crate::limits::Budget;
 use crate::progress::most_chunks;
 use crate::{ExportError, Limits, Progress};
+use measures::{Measured, Measures};
 use sink::Sink;
 
 type ListedChunk = Result<(ArrayToWrite, ChunkInfo), SessionError>;
@@ -46,6 +56,8 @@ const BATCH: usize = 1024;
 struct ArrayToWrite {
     nodes: Arc<[ExportNode]>,
     at: usize,
+    /// The places in its grid whose chunks are written.
+    own: Range<u128>,
 }
 
 impl ArrayToWrite {
@@ -57,9 +69,14 @@ impl ArrayToWrite {
         &self.node().path
     }
 
-    /// As many chunks as its grid has room for.
+    /// As many chunks as there are places for.
     fn most_chunks(&self) -> u64 {
-        self.node().array.as_ref().map_or(0, most_chunks)
+        u64::try_from(self.own.end - self.own.start).unwrap_or(u64::MAX)
+    }
+
+    fn owns(&self, index: &[u32]) -> bool {
+        let array = self.node().array.as_ref();
+        array.is_some_and(|array| self.own.contains(&place_of(index, &array.chunk_counts)))
     }
 }
 
@@ -82,6 +99,18 @@ pub struct ExportReport {
     pub chunks: u64,
     /// Bytes of those chunks.
     pub bytes: u64,
+}
+
+impl ExportReport {
+    /// What is known before any chunk is written.
+    fn of(nodes: &[ExportNode]) -> Self {
+        let arrays = nodes.iter().filter(|node| node.array.is_some()).count() as u64;
+        Self {
+            groups: nodes.len() as u64 - arrays,
+            arrays,
+            ..Self::default()
+        }
+    }
 }
 
 /// An export that is being described: set what it needs, then [`Export::run`] it.
@@ -176,7 +205,7 @@ impl Export {
     /// backend, [`ExportError::Partly`] says what is left.
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn run_to(&self, destination: &Destination) -> Result<ExportReport, ExportError> {
-        let nodes = self.interrupt.unless(self.nodes()).await??;
+        let nodes = self.interrupt.unless(self.nodes(None)).await??;
         if nodes.is_empty() {
             return Err(ExportError::Empty);
         }
@@ -199,8 +228,8 @@ impl Export {
         }
     }
 
-    /// Reads all documents.
-    async fn nodes(&self) -> Result<Arc<[ExportNode]>, ExportError> {
+    /// Reads all documents. Arrays are measured, unless that is known.
+    async fn nodes(&self, known: Option<&Measured>) -> Result<Arc<[ExportNode]>, ExportError> {
         let found = self.session.nodes(&NodePath::root())?;
         let mut nodes = Vec::with_capacity(found.len());
         for node in found {
@@ -226,15 +255,33 @@ impl Export {
                 longest: None,
                 is_whole: None,
             };
-            if self.dialect.counts(&node) {
-                node.is_whole = Some(self.is_whole(&node).await?);
-            }
-            if self.dialect.measures(&node) {
-                node.longest = Some(self.longest(&node).await?);
-            }
+            self.measure(&mut node, known).await?;
             nodes.push(node);
         }
         Ok(nodes.into())
+    }
+}
+
+impl Export {
+    /// Measures a node, if the format asks for it, or takes what is known.
+    async fn measure(
+        &self,
+        node: &mut ExportNode,
+        known: Option<&Measured>,
+    ) -> Result<(), ExportError> {
+        if let Some(known) = known {
+            let found = known.get(node.path.as_str()).copied();
+            let Measures { longest, is_whole } = found.unwrap_or_default();
+            (node.longest, node.is_whole) = (longest, is_whole);
+            return Ok(());
+        }
+        if self.dialect.counts(node) {
+            node.is_whole = Some(self.is_whole(node).await?);
+        }
+        if self.dialect.measures(node) {
+            node.longest = Some(self.longest(node).await?);
+        }
+        Ok(())
     }
 
     /// Lists all chunks of an array.
@@ -282,22 +329,12 @@ struct Writing<'a> {
 
 impl Writing<'_> {
     async fn run(&self, nodes: &Arc<[ExportNode]>) -> Result<ExportReport, ExportError> {
-        let arrays = nodes.iter().filter(|node| node.array.is_some()).count() as u64;
-        let mut report = ExportReport {
-            groups: nodes.len() as u64 - arrays,
-            arrays,
-            ..ExportReport::default()
-        };
+        let mut report = ExportReport::of(nodes);
         let last = self.sink.is_seen_at_once();
         if !last {
             self.documents(nodes.iter()).await?;
         }
-        let arrays = (0..nodes.len()).filter(|at| nodes[*at].array.is_some());
-        let arrays = arrays.map(|at| ArrayToWrite {
-            nodes: Arc::clone(nodes),
-            at,
-        });
-        self.chunks(arrays.collect(), &mut report).await?;
+        self.chunks_of(nodes, GridPart::WHOLE, &mut report).await?;
         self.export.progress.finishing();
         if last {
             self.documents(nodes.iter().rev()).await?;
@@ -315,6 +352,28 @@ impl Writing<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Writes the chunks of a part.
+    async fn chunks_of(
+        &self,
+        nodes: &Arc<[ExportNode]>,
+        part: GridPart,
+        report: &mut ExportReport,
+    ) -> Result<(), ExportError> {
+        let grids = nodes.iter().enumerate().filter_map(|(at, node)| {
+            let array = node.array.as_ref()?;
+            Some((at, &array.chunk_counts[..]))
+        });
+        let (places, grids): (Vec<usize>, Vec<&[u32]>) = grids.unzip();
+        let arrays = places.into_iter().zip(part.in_grids(&grids));
+        let arrays = arrays.filter(|(_, own)| !own.is_empty());
+        let arrays = arrays.map(|(at, own)| ArrayToWrite {
+            nodes: Arc::clone(nodes),
+            at,
+            own,
+        });
+        self.chunks(arrays.collect(), report).await
     }
 
     async fn chunks(
@@ -402,9 +461,12 @@ impl Writing<'_> {
             None
         });
         chunks
-            .map_ok(move |chunk| {
-                listed.fetch_add(1, Ordering::Relaxed);
-                (array.clone(), chunk)
+            .try_filter_map(move |chunk| {
+                let own = array.owns(&chunk.index).then(|| {
+                    listed.fetch_add(1, Ordering::Relaxed);
+                    (array.clone(), chunk)
+                });
+                std::future::ready(Ok(own))
             })
             .map(Some)
             .chain(end)

@@ -57,6 +57,7 @@ mod formats;
 mod geotiff;
 #[cfg(feature = "grib")]
 mod grib;
+mod grid_part;
 #[cfg(feature = "hdf5")]
 mod hdf5;
 mod ignored;
@@ -95,6 +96,8 @@ pub use directory::ZarrDirectory;
 pub use dmrpp::read_dmrpp;
 pub use document::Difference;
 pub use error::{ExportError, ImportError, PlanError, SourceError};
+#[cfg(unix)]
+pub use export::BegunExport;
 pub use export::{
     Destination, Dialect, Export, ExportNode, ExportReport, NcZarr, OffsetZarrV2, Spelling, ZarrV2,
     ZarrV3, export_key,

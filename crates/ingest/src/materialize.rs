@@ -1,7 +1,6 @@
 //! Virtual chunks become native ones: their bytes are copied into the repository, as they are.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -10,6 +9,7 @@ use icefield_core::{
     Repository, Session, SessionError, WriteMode,
 };
 
+use crate::grid_part::{GridPart, place_of};
 use crate::limits::Budget;
 use crate::operation::{self, operation_methods};
 use crate::{ImportError, Limits, Progress};
@@ -33,8 +33,7 @@ pub struct MaterializeReport {
 #[must_use = "nothing is copied before it is run"]
 pub struct Materialize {
     path: NodePath,
-    /// Which of how many parts.
-    part: (u32, u32),
+    part: GridPart,
     limits: Limits,
     progress: Arc<dyn Progress>,
     interrupt: Interrupt,
@@ -55,7 +54,7 @@ impl Materialize {
     pub fn new(path: NodePath) -> Self {
         Self {
             path,
-            part: (0, 1),
+            part: GridPart::WHOLE,
             limits: Limits::default(),
             progress: Arc::new(()),
             interrupt: Interrupt::new(),
@@ -65,7 +64,7 @@ impl Materialize {
     /// Copies only one of so many parts, by its number from 0 on: the chunks of a run of places in the grids of the arrays.
     /// [`Materialize::stage`] of each part in a fork of one session, all merged, comes to the whole.
     pub fn part(mut self, number: u32, of: u32) -> Self {
-        self.part = (number, of.max(1));
+        self.part = GridPart::new(number, of);
         self
     }
 
@@ -122,32 +121,20 @@ impl Materialize {
             Ok((path, counts))
         });
         let grids: Vec<(NodePath, Vec<u32>)> = grids.collect::<Result<_, SessionError>>()?;
-        let all = grids.iter().map(|(_, counts)| places(counts));
-        let own = self.own_places(all.fold(0, u128::saturating_add));
-        let (mut report, mut before) = (MaterializeReport::default(), 0);
-        for (array, counts) in grids {
-            let all = before..places(&counts).saturating_add(before);
-            before = all.end;
-            let own = own.start.max(all.start)..own.end.min(all.end);
+        let counts: Vec<&[u32]> = grids.iter().map(|(_, counts)| &counts[..]).collect();
+        let own = self.part.in_grids(&counts);
+        let mut report = MaterializeReport::default();
+        for ((array, counts), own) in grids.iter().zip(own) {
             if own.is_empty() {
                 continue;
             }
-            self.progress.array(&array);
-            let is_own =
-                |index: &[u32]| own.contains(&place_of(index, &counts).saturating_add(all.start));
-            let chunks = self.array(session, &array, is_own, &mut report).await?;
+            self.progress.array(array);
+            let is_own = |index: &[u32]| own.contains(&place_of(index, counts));
+            let chunks = self.array(session, array, is_own, &mut report).await?;
             report.arrays += u64::from(chunks > 0);
             report.chunks += chunks;
         }
         Ok(report)
-    }
-
-    /// The places of the part, of so many.
-    fn own_places(&self, all: u128) -> Range<u128> {
-        let (number, of) = (u128::from(self.part.0), u128::from(self.part.1));
-        // No array has so many chunks that this would not fit.
-        let begin = |number: u128| (all / of) * number + (all % of) * number / of;
-        begin(number.min(of))..begin((number + 1).min(of))
     }
 
     async fn array(
@@ -207,60 +194,5 @@ impl Materialize {
             report.bytes += length;
         }
         Ok(total)
-    }
-}
-
-/// Places in a grid of so many chunks per dimension.
-fn places(counts: &[u32]) -> u128 {
-    let counts = counts.iter().map(|count| u128::from(*count));
-    counts.fold(1, u128::saturating_mul)
-}
-
-/// The number of a place in a grid, the last dimension varying fastest.
-fn place_of(index: &[u32], counts: &[u32]) -> u128 {
-    let along = index.iter().zip(counts);
-    along.fold(0, |place, (at, count)| {
-        let place = place.saturating_mul(u128::from(*count));
-        place.saturating_add(u128::from(*at))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_place_belongs_to_one_part() {
-        for all in [0, 1, 5, 12, 1000, u128::MAX] {
-            for of in [1, 2, 7, 1000, u32::MAX] {
-                let part = |number| {
-                    let part = Materialize::new(NodePath::root()).part(number, of);
-                    part.own_places(all)
-                };
-                assert_eq!((part(0).start, part(of - 1).end), (0, all), "{all} {of}");
-                for number in (0..of - 1).take(1000) {
-                    let (one, next) = (part(number), part(number + 1));
-                    assert_eq!(one.end, next.start, "{number} of {of}");
-                    assert!(one.end - one.start <= all / u128::from(of) + 1);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn places_are_numbered_in_the_order_of_coordinates() {
-        let counts = [2, 3, 4];
-        let mut number = 0;
-        for (a, b, c) in
-            (0..2).flat_map(|a| (0..3).flat_map(move |b| (0..4).map(move |c| (a, b, c))))
-        {
-            assert_eq!(place_of(&[a, b, c], &counts), number);
-            number += 1;
-        }
-        assert_eq!(
-            (places(&counts), places(&[]), places(&[3, 0])),
-            (number, 1, 0)
-        );
-        assert_eq!(places(&[u32::MAX; 5]), u128::MAX);
     }
 }

@@ -36,9 +36,7 @@ pub enum PackingError {
         value: f64,
     },
     /// The nearest number that can be stored is too far off.
-    #[error(
-        "it holds {value}, and the nearest that {stored} can hold is {nearest}: accept a rounding with --repack TOLERANCE, or store decoded numbers with --unpack"
-    )]
+    #[error("it holds {value}, and the nearest that {stored} can hold is {nearest}")]
     Inexact {
         /// The number in the source.
         value: String,
@@ -48,9 +46,7 @@ pub enum PackingError {
         nearest: String,
     },
     /// The type ends before it.
-    #[error(
-        "it holds {value}, which is beyond what {stored} can hold: store decoded numbers with --unpack"
-    )]
+    #[error("it holds {value}, which is beyond what {stored} can hold")]
     Beyond {
         /// The number in the source.
         value: String,
@@ -58,9 +54,7 @@ pub enum PackingError {
         stored: String,
     },
     /// The stored value would read as missing.
-    #[error(
-        "it holds {value}, and what {stored} would hold for it reads as missing: store decoded numbers with --unpack"
-    )]
+    #[error("it holds {value}, and what {stored} would hold for it reads as missing")]
     ReadsAsMissing {
         /// The number in the source.
         value: String,
@@ -69,12 +63,31 @@ pub enum PackingError {
     },
     /// There is no number in the source.
     #[error(
-        "it is missing, and {stored} has no value for that, no `_FillValue` and no `missing_value`: store decoded numbers with --unpack"
+        "it is missing, and {stored} has no value for that, no `_FillValue` and no `missing_value`"
     )]
     NoMissingValue {
         /// How numbers are stored where it goes.
         stored: String,
     },
+}
+
+impl PackingError {
+    /// Returns the message with the option that helps, if one does: not all arrays can be stored as decoded numbers.
+    pub(crate) fn with_option(&self, may_unpack: bool) -> String {
+        let option = match (self, may_unpack) {
+            (Self::Scale { .. }, _) => None,
+            (Self::Inexact { .. }, true) => Some(
+                "accept a rounding with --repack TOLERANCE, or store decoded numbers with --unpack",
+            ),
+            (Self::Inexact { .. }, false) => Some("accept a rounding with --repack TOLERANCE"),
+            (_, true) => Some("store decoded numbers with --unpack"),
+            (_, false) => None,
+        };
+        match option {
+            Some(option) => format!("{self}: {option}"),
+            None => self.to_string(),
+        }
+    }
 }
 
 /// Converts stored numbers of one array to those of another.

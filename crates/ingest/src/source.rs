@@ -204,6 +204,11 @@ pub trait Source: fmt::Debug + fmt::Display + Send + Sync + 'static {
         None
     }
 
+    /// Returns whether only what a plan needs of the source is known, as of those of a [`Survey`](crate::Survey).
+    fn is_survey(&self) -> bool {
+        false
+    }
+
     /// Returns whether the source may have had several chunks for one place, as GRIB files may.
     fn may_repeat(&self) -> bool {
         false

@@ -11,10 +11,7 @@ use crate::workspace;
 
 /// The crates that have circles: the files of the largest one, and their number. No change makes either greater, and one that
 /// makes them smaller lowers the row. The goal is 4 files, and 10 circles in all crates together.
-const CIRCLES: &[(&str, usize, usize)] = &[
-    ("icefield-core", 2, 1),
-    ("icefield-storage", 2, 1),
-];
+const CIRCLES: &[(&str, usize, usize)] = &[("icefield-core", 2, 1), ("icefield-storage", 2, 1)];
 
 /// Returns what is wrong with the circles of the workspace.
 ///

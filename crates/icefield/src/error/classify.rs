@@ -364,7 +364,9 @@ mod ingest {
             match self {
                 Self::AlreadyExists { .. } | Self::NotEmpty { .. } => ErrorKind::AlreadyExists,
                 Self::NoParent { .. } | Self::Empty => ErrorKind::NotFound,
-                Self::NodeName { .. } | Self::Unsupported { .. } => ErrorKind::Unsupported,
+                Self::NodeName { .. } | Self::Unsupported { .. } | Self::OnePass { .. } => {
+                    ErrorKind::Unsupported
+                }
                 Self::Partly { source, .. } => source.kind(),
                 Self::Tree(error) => error.kind(),
                 Self::InsideRepository { .. } => ErrorKind::Invalid,

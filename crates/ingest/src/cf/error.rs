@@ -54,7 +54,7 @@ pub enum TimeError {
     },
     /// A number of the other units that the type has not.
     #[error(
-        "its value {value} in {from:?} is no {data_type} in {to:?}: say finer units with --time-units, such as --time-units {finer:?}"
+        "its value {value} in {from:?} is no {data_type} in {to:?}: --time-units gives the coordinate along the dimension of a new array finer units, such as --time-units {finer:?}"
     )]
     Inexact {
         /// The number in the source.

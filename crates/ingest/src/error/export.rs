@@ -60,6 +60,22 @@ pub enum ExportError {
         /// The destination.
         path: PathBuf,
     },
+    /// Several processes cannot write it.
+    #[error(
+        "{} is written in one pass, and not by several processes: export to a directory or a bucket, or in one process", .path.display()
+    )]
+    OnePass {
+        /// The zip file.
+        path: PathBuf,
+    },
+    /// The description of an export that was begun elsewhere is not understood.
+    #[error(
+        "what the export was begun with is of another version or damaged: {problem}; begin it again"
+    )]
+    Begun {
+        /// The problem.
+        problem: String,
+    },
     /// There are no nodes.
     #[error("there is nothing to export: this version has no array and no group")]
     Empty,

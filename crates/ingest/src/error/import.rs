@@ -176,14 +176,6 @@ pub enum ImportError {
         /// The dimension.
         dimension: String,
     },
-    /// An import that cannot be divided into shares.
-    #[error("{name} {what}: such an import is not divided into shares; run it in one process")]
-    NotDivisible {
-        /// The source.
-        name: String,
-        /// The option that takes the documents of all sources.
-        what: &'static str,
-    },
     /// There is nothing to commit.
     #[error("{name} adds nothing to {group}: all that it holds is there already")]
     AddsNothing {

@@ -140,6 +140,16 @@ pub enum SourceError {
         /// The obstacle.
         reason: String,
     },
+    /// Elements that cannot be stored as the array that they go to stores them.
+    #[error("{path} of {name} cannot be converted: {reason}")]
+    Conversion {
+        /// The file.
+        name: String,
+        /// The array.
+        path: NodePath,
+        /// The obstacle.
+        reason: String,
+    },
     /// A file of references names another one that cannot be read.
     #[error("{path} of {name} refers to {url}, which cannot be read")]
     Reference {
@@ -171,6 +181,15 @@ pub enum SourceError {
 }
 
 impl SourceError {
+    /// Returns the error of an array whose elements cannot be converted to those of another.
+    pub(crate) fn conversion(file: &str, array: &NodePath, reason: impl Into<String>) -> Self {
+        Self::Conversion {
+            name: file.to_owned(),
+            path: array.clone(),
+            reason: reason.into(),
+        }
+    }
+
     /// Returns the error of a variable that cannot be had.
     pub fn variable(file: &str, variable: &NodePath, reason: impl Into<String>) -> Self {
         Self::Variable {

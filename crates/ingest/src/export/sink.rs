@@ -73,11 +73,7 @@ impl Destination {
             }
             Self::Tree(tree) => {
                 check_empty(tree).await?;
-                Box::new(Tree {
-                    tree: tree.clone(),
-                    written: Arc::default(),
-                    under_way: Arc::default(),
-                })
+                tree_sink(tree)
             }
         })
     }
@@ -203,7 +199,17 @@ struct Tree {
     under_way: Arc<RwLock<()>>,
 }
 
-async fn check_empty(tree: &StorageTree) -> Result<(), ExportError> {
+/// Returns what writes to a tree, whatever is there.
+pub(super) fn tree_sink(tree: &StorageTree) -> Box<dyn Sink> {
+    Box::new(Tree {
+        tree: tree.clone(),
+        written: Arc::default(),
+        under_way: Arc::default(),
+    })
+}
+
+/// Fails if there is anything in a tree.
+pub(super) async fn check_empty(tree: &StorageTree) -> Result<(), ExportError> {
     match tree.list(&TreePrefix::all()).try_next().await? {
         None => Ok(()),
         Some(entry) => Err(ExportError::NotEmpty {

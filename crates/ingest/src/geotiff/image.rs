@@ -278,7 +278,7 @@ fn compression(
         32_773 => return Ok(Compression::PackBits),
         50_000 => return Ok(Compression::Zstd),
         2..=4 => "fax (CCITT)",
-        6 => "old-style JPEG, which was never specified",
+        6 => "old-style JPEG (never fully specified)",
         34_676 | 34_677 => "SGI LogLuv",
         34_712 => "JPEG 2000",
         34_887 => "LERC",

@@ -51,18 +51,18 @@ pub(super) fn describe(
     let group = ArchiveNode::Group(root);
     archive.nodes.insert(NodePath::root(), group);
     if scanned.between > 0 {
-        let count = scanned.between;
-        archive.warnings.push(format!(
-            "{}: {count} bytes belong to no GRIB message",
-            file.url()
-        ));
+        let said = match scanned.between {
+            1 => "1 byte belongs to no GRIB message".to_owned(),
+            count => format!("{count} bytes belong to no GRIB message"),
+        };
+        archive.warnings.push(format!("{}: {said}", file.url()));
     }
     if cube.duplicates > 0 {
-        let count = cube.duplicates;
-        archive.warnings.push(format!(
-            "{}: {count} messages were left out, each for another one of its place",
-            file.url()
-        ));
+        let said = match cube.duplicates {
+            1 => "1 message was left out, for another one of its place".to_owned(),
+            count => format!("{count} messages were left out, each for another one of its place"),
+        };
+        archive.warnings.push(format!("{}: {said}", file.url()));
     }
     let places = cube.times.len().saturating_mul(cube.steps.len());
     if places > MAX_VALID {

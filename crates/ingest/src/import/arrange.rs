@@ -87,7 +87,7 @@ fn unpacked(document: Option<&Value>, values: &[Number]) -> Vec<Number> {
 /// numbers stays if it has all values of all sources, else it is `int64`, else `float64`.
 ///
 /// # Errors
-/// [`SourceError::Variable`] for units or a value that does not fit.
+/// [`SourceError::Conversion`] for units or a value that does not fit.
 pub(super) async fn with_units(
     opened: &[Opened],
     dimension: &str,
@@ -108,7 +108,7 @@ pub(super) async fn with_units(
     let path = &label.path;
     let document = documents.get(path).cloned().unwrap_or_default();
     let calendar = document["attributes"]["calendar"].as_str();
-    let refuse = |error: TimeError| SourceError::variable(&name, path, error.to_string());
+    let refuse = |error: TimeError| SourceError::conversion(&name, path, error.to_string());
     let to = TimeUnits::parse(units, calendar).map_err(refuse)?;
     let own = document["data_type"]
         .as_str()
@@ -118,7 +118,7 @@ pub(super) async fn with_units(
     candidates.dedup();
     for one in opened {
         let name = one.source.to_string();
-        let refused = |error: TimeError| SourceError::variable(&name, path, error.to_string());
+        let refused = |error: TimeError| SourceError::conversion(&name, path, error.to_string());
         let all = times::documents(&one.hierarchy);
         let Some(from) = times::units(&all, path) else {
             continue;

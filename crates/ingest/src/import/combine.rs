@@ -7,6 +7,7 @@
 //! ```
 //! The resulting sources are put behind one another along the outer dimension, as any sources are.
 
+mod again;
 mod equal;
 mod error;
 mod hypercube;
@@ -37,12 +38,13 @@ struct Valued {
 }
 
 impl Import {
-    /// Makes the sources such that they lie along one dimension, and returns it; `None` if they lie along none.
+    /// Makes the sources such that they lie along one dimension, and returns it; `None` if they lie along none. Returns also the
+    /// documents whose units of time they have for that.
     pub(super) async fn combined(
         &self,
         session: &Session,
         opened: &mut Vec<Opened>,
-    ) -> Result<Option<String>, ImportError> {
+    ) -> Result<(Option<String>, times::Documents), ImportError> {
         let given = self.append.clone().or_else(|| self.concat.clone());
         let mut valued: Vec<Valued> = Vec::new();
         if let Some(stack) = &self.stack {
@@ -53,13 +55,13 @@ impl Import {
         }
         if self.combine == Combine::ByCoordinates {
             let all = valued.into_iter().map(|it| it.one).collect();
-            let (dimension, combined) = hypercube::combined(self, session, all).await?;
+            let (dimension, combined, first) = hypercube::combined(self, session, all).await?;
             *opened = combined;
-            return Ok(dimension);
+            return Ok((dimension, first));
         }
         let Some(stack) = &self.stack else {
             opened.extend(valued.into_iter().map(|it| it.one));
-            return Ok(given);
+            return Ok((given, times::Documents::new()));
         };
         let inner = self.concat.as_ref().filter(|it| **it != stack.dimension);
         match (&self.append, inner) {
@@ -80,7 +82,7 @@ impl Import {
                 opened.extend(valued.into_iter().map(|it| it.one));
             }
         }
-        Ok(Some(stack.dimension.clone()))
+        Ok((Some(stack.dimension.clone()), times::Documents::new()))
     }
 
     /// Gives each source the new dimension. They are in the order of their values, and of equal ones in that in which they

@@ -14,6 +14,7 @@ use futures::TryStreamExt;
 use futures::stream::{self, StreamExt};
 use icefield_core::{ArrayMetadata, ChunkIndex, NodePath};
 use serde_json::Value;
+use tokio::sync::OnceCell;
 
 use super::derived::{ArrayAt, ChunkStream, Derived, DerivedArray, digest_of};
 use crate::codec::{Codec, Elements, fixed};
@@ -57,8 +58,8 @@ struct ConvertedArray {
     array: ArrayMetadata,
     decode: Codec,
     encode: Codec,
-    /// The chunks that exist.
-    listed: HashMap<ChunkIndex, u64>,
+    /// The chunks that exist, and their lengths, once the import asks for them: a plan does not.
+    listed: OnceCell<HashMap<ChunkIndex, u64>>,
     /// Whether chunks that do not exist must: their elements become others than unwritten ones of the result.
     is_full: bool,
     is_at_hand: bool,
@@ -68,7 +69,7 @@ struct ConvertedArray {
 /// Wraps a source with conversions of some of its arrays.
 ///
 /// # Errors
-/// [`SourceError::Variable`] for codecs that are not understood here.
+/// [`SourceError::Conversion`] for codecs that are not understood here.
 pub(super) async fn converted(
     source: Arc<dyn Source>,
     mut hierarchy: Hierarchy,
@@ -81,7 +82,7 @@ pub(super) async fn converted(
     let name = source.to_string();
     let mut arrays = BTreeMap::new();
     for (path, conversion) in conversions {
-        let refused = |reason: String| SourceError::variable(&name, &path, reason);
+        let refused = |reason: String| SourceError::conversion(&name, &path, reason);
         let Some(node) = hierarchy.nodes.get(&path) else {
             continue;
         };
@@ -95,35 +96,59 @@ pub(super) async fn converted(
             encode: Codec::of(&conversion.document).map_err(refused)?,
             convert: conversion.convert,
             array,
-            listed: HashMap::new(),
+            listed: OnceCell::new(),
             is_full: false,
             is_at_hand: conversion.is_at_hand,
             taken: Arc::clone(taken),
         };
-        one.list(&*source, &path).await?;
+        one.is_full = one.is_full();
         hierarchy.nodes.insert(path.clone(), parsed);
-        arrays.insert(path, one);
+        arrays.insert(path, Arc::new(one));
     }
     let source = Derived::of(source, hierarchy.clone(), arrays);
     Ok((source, hierarchy))
 }
 
 impl ConvertedArray {
-    async fn list(&mut self, source: &dyn Source, path: &NodePath) -> Result<(), ImportError> {
-        let mut chunks = source.chunks(path, &self.array);
-        while let Some(entry) = chunks.try_next().await? {
-            if let ChunkEntry::Chunk { index, length } = entry {
-                self.listed.insert(index, length);
+    /// Returns the chunks that exist, of those that the source lists.
+    async fn listed(
+        &self,
+        mut chunks: ChunkStream,
+    ) -> Result<&HashMap<ChunkIndex, u64>, SourceError> {
+        let list = async {
+            let mut listed = HashMap::new();
+            while let Some(entry) = chunks.try_next().await? {
+                if let ChunkEntry::Chunk { index, length } = entry {
+                    listed.insert(index, length);
+                }
             }
+            Ok(listed)
+        };
+        self.listed.get_or_try_init(|| list).await
+    }
+
+    fn is_full(&self) -> bool {
+        let (from, unwritten) = (fixed(self.decode.filled()), fixed(self.encode.filled()));
+        let (Some(from), Some(unwritten)) = (from, unwritten) else {
+            return false;
+        };
+        let mut into = vec![0; unwritten.len()];
+        let converted = self.convert.convert(from, &mut into);
+        converted.is_err() || into != unwritten
+    }
+
+    /// Returns the chunks of the result, of those that the source has.
+    fn entries(&self, counts: &[u32], listed: &HashMap<ChunkIndex, u64>) -> Vec<ChunkEntry> {
+        let entry = |index: ChunkIndex| {
+            let length = listed.get(&index).copied().unwrap_or(0);
+            ChunkEntry::Chunk { index, length }
+        };
+        if !self.is_full {
+            return listed.keys().cloned().map(entry).collect();
         }
-        if let (Some(from), Some(unwritten)) =
-            (fixed(self.decode.filled()), fixed(self.encode.filled()))
-        {
-            let mut into = vec![0; unwritten.len()];
-            let converted = self.convert.convert(from, &mut into);
-            self.is_full = converted.is_err() || into != unwritten;
-        }
-        Ok(())
+        let counts: Vec<u64> = counts.iter().map(|it| u64::from(*it)).collect();
+        let all = places(&counts).map(|place| entry(chunk_index(&place).into()));
+        all.collect()
     }
 
     /// The box of the elements that are taken.
@@ -175,26 +200,15 @@ impl ConvertedArray {
 }
 
 #[async_trait]
-impl DerivedArray for ConvertedArray {
+impl DerivedArray for Arc<ConvertedArray> {
     fn chunks(&self, at: ArrayAt<'_>) -> ChunkStream {
-        let entry = |index: ChunkIndex| {
-            let length = self.listed.get(&index).copied().unwrap_or(0);
-            Ok(ChunkEntry::Chunk { index, length })
+        let (one, counts) = (Self::clone(self), at.array.chunk_counts.clone());
+        let chunks = at.first().chunks(at.path, &one.array);
+        let entries = async move {
+            let entries = one.entries(&counts, one.listed(chunks).await?);
+            Ok::<_, SourceError>(stream::iter(entries.into_iter().map(Ok)))
         };
-        let entries: Vec<_> = match self.is_full {
-            true => {
-                let counts: Vec<u64> = at
-                    .array
-                    .chunk_counts
-                    .iter()
-                    .map(|it| u64::from(*it))
-                    .collect();
-                let all = places(&counts).map(|place| entry(chunk_index(&place).into()));
-                all.collect()
-            }
-            false => self.listed.keys().cloned().map(entry).collect(),
-        };
-        stream::iter(entries).boxed()
+        stream::once(entries).try_flatten().boxed()
     }
 
     async fn read_chunk(
@@ -203,7 +217,8 @@ impl DerivedArray for ConvertedArray {
         index: &[u32],
         _: u64,
     ) -> Result<Bytes, SourceError> {
-        let elements = match self.listed.get(index) {
+        let listed = at.first().chunks(at.path, &self.array);
+        let elements = match self.listed(listed).await?.get(index) {
             None => self.decode.filled_chunk(),
             Some(length) => {
                 let source = at.first();
@@ -214,7 +229,7 @@ impl DerivedArray for ConvertedArray {
             }
         };
         let chunk = self.chunk(index, &elements).map(Bytes::from);
-        chunk.map_err(|reason| SourceError::variable(at.name, at.path, reason))
+        chunk.map_err(|reason| SourceError::conversion(at.name, at.path, reason))
     }
 
     fn references<'a>(

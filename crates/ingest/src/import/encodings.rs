@@ -48,7 +48,7 @@ pub(super) struct Encoded {
     /// How new arrays are stored that are so in no source, by the paths of the sources.
     pub(super) documents: Documents,
     /// By the paths of the sources.
-    rounding: BTreeMap<NodePath, Arc<Rounding>>,
+    pub(super) rounding: BTreeMap<NodePath, Arc<Rounding>>,
 }
 
 impl Encoded {
@@ -82,49 +82,63 @@ impl Import {
             encoded.documents = unpacked(opened, &targets);
             targets.extend(encoded.documents.clone());
         }
+        encoded.rounding = self.encode_as(opened, &targets).await?;
+        Ok(encoded)
+    }
+
+    /// Has the numbers of sources stored as those of documents, by the paths of the sources.
+    pub(super) async fn encode_as(
+        &self,
+        opened: &mut [Opened],
+        targets: &Documents,
+    ) -> Result<BTreeMap<NodePath, Arc<Rounding>>, ImportError> {
+        let mut roundings: BTreeMap<NodePath, Arc<Rounding>> = BTreeMap::new();
         let tolerance = match self.encoding {
             Encoding::Within(tolerance) => Some(tolerance),
             Encoding::Exact | Encoding::Unpacked => None,
         };
+        let may_unpack = self.append.is_none() && self.encoding != Encoding::Unpacked;
         for one in opened {
             let name = one.source.to_string();
             let mut conversions = BTreeMap::new();
-            for (path, document) in times::documents(&one.hierarchy) {
-                let Some(target) = targets.get(&path) else {
+            let documents = times::documents(&one.hierarchy);
+            for (path, document) in &documents {
+                let Some(target) = targets.get(path) else {
                     continue;
                 };
-                let Some((from, to)) = numbers(&document, target) else {
+                let Some((from, to)) = numbers(document, target) else {
                     continue;
                 };
-                let wanted = with_encoding(&document, target, (&from, &to));
+                let wanted = with_encoding(document, target, (&from, &to));
                 if from == to {
-                    set_attributes(one, &path, &document, &wanted)?;
+                    set_attributes(one, path, document, &wanted)?;
                     continue;
                 }
-                let refused = |reason: String| SourceError::variable(&name, &path, reason);
+                let refused = |reason: String| SourceError::conversion(&name, path, reason);
                 let repacking = Repacking::new(from, (to, target), tolerance);
                 let repacking = repacking.map_err(|error| refused(error.to_string()))?;
-                let rounding = encoded.rounding.entry(path.clone()).or_default();
+                let rounding = roundings.entry(path.clone()).or_default();
                 let convert = Repacked {
                     repacking,
                     rounding: Arc::clone(rounding),
                     may_round: tolerance.is_some(),
+                    may_unpack: may_unpack && is_unpacked(&documents, path),
                 };
                 one.reencoded
-                    .insert(path.clone(), difference(target, &document));
+                    .insert(path.clone(), difference(target, document));
                 let conversion = Conversion {
                     convert: Arc::new(convert),
                     document: handed_on(wanted),
                     is_at_hand: false,
                 };
-                conversions.insert(path, conversion);
+                conversions.insert(path.clone(), conversion);
             }
             let hierarchy = std::mem::take(&mut one.hierarchy);
             let source = Arc::clone(&one.source);
             let converted = converted::converted(source, hierarchy, conversions, &one.taken);
             (one.source, one.hierarchy) = converted.await?;
         }
-        Ok(encoded)
+        Ok(roundings)
     }
 }
 
@@ -232,6 +246,14 @@ fn set_attributes(
     }
 }
 
+/// Whether an array can be stored as decoded numbers: times have units to be stored in, and chunks are put together along an axis.
+fn is_unpacked(documents: &Documents, path: &NodePath) -> bool {
+    let shape = documents
+        .get(path)
+        .and_then(|document| document["shape"].as_array());
+    times::units(documents, path).is_none() && shape.is_some_and(|shape| !shape.is_empty())
+}
+
 /// The documents of arrays that store decoded numbers: of those that some source packs, or that sources store otherwise.
 fn unpacked(opened: &[Opened], targets: &Documents) -> Documents {
     let mut decoders: BTreeMap<NodePath, Vec<NumberDecoder>> = BTreeMap::new();
@@ -239,11 +261,8 @@ fn unpacked(opened: &[Opened], targets: &Documents) -> Documents {
     for one in opened {
         let documents = times::documents(&one.hierarchy);
         for (path, document) in &documents {
-            let is_time = times::units(&documents, path).is_some();
-            // Chunks are put together along an axis.
-            let is_scalar = document["shape"].as_array().is_none_or(Vec::is_empty);
             match NumberDecoder::new(document) {
-                Ok(decoder) if !is_time && !is_scalar => {
+                Ok(decoder) if is_unpacked(&documents, path) => {
                     decoders.entry(path.clone()).or_default().push(decoder);
                 }
                 _ => {
@@ -293,6 +312,8 @@ struct Repacked {
     repacking: Repacking,
     rounding: Arc<Rounding>,
     may_round: bool,
+    /// Whether decoded numbers could be stored instead.
+    may_unpack: bool,
 }
 
 impl Convert for Repacked {
@@ -302,7 +323,7 @@ impl Convert for Repacked {
 
     fn convert(&self, from: &[u8], into: &mut [u8]) -> Result<(), String> {
         let off = self.repacking.repacked(from, into);
-        let off = off.map_err(|error| error.to_string())?;
+        let off = off.map_err(|error| error.with_option(self.may_unpack))?;
         if off > 0.0 {
             self.rounding.add(off);
         }

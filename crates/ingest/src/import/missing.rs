@@ -110,16 +110,13 @@ impl Import {
                 })?;
                 stands_in["shape"][axis] = length.into();
                 let node = SourceNode::of_value(&stands_in).map_err(refused)?;
-                one.hierarchy.nodes.insert(path.clone(), node);
-                added.insert(path.clone(), NoChunks(ChunkExtents::default()));
+                added.insert(path.clone(), node);
                 lacks(true);
                 if number == 0 && self.append.is_none() {
                     completed.documents.insert(path.clone(), document);
                 }
             }
-            if !added.is_empty() {
-                one.source = Derived::of(Arc::clone(&one.source), one.hierarchy.clone(), added);
-            }
+            one.stand_in(added);
         }
         Ok(completed)
     }
@@ -170,6 +167,24 @@ impl Import {
             }
         }
         Ok(templates)
+    }
+}
+
+impl Opened {
+    /// Gives the source arrays that it lacks.
+    pub(super) fn stand_in(&mut self, added: BTreeMap<NodePath, SourceNode>) {
+        if added.is_empty() {
+            return;
+        }
+        let documents = added.iter();
+        let documents = documents.map(|(path, node)| (path.clone(), node.document().clone()));
+        self.stand_ins = documents.collect();
+        let arrays = added
+            .keys()
+            .map(|path| (path.clone(), NoChunks(ChunkExtents::default())));
+        let arrays = arrays.collect();
+        self.hierarchy.nodes.extend(added);
+        self.source = Derived::of(Arc::clone(&self.source), self.hierarchy.clone(), arrays);
     }
 }
 

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use icefield_core::{MetadataError, NodePath};
 use serde_json::{Map, Value};
 
 use super::converted::Taken;
 use super::labels::{self, Label};
+use super::origin::Origin;
 use super::times::{self, Documents};
 use crate::cf::Number;
 use crate::document::with_attributes;
@@ -18,8 +20,10 @@ use crate::{Difference, Hierarchy, ImportError, Source, SourceError, SourceNode}
 /// A source whose nodes are known.
 #[derive(Debug)]
 pub(super) struct Opened {
-    /// Its number among the sources as they were given.
-    pub(super) given: usize,
+    /// The sources that it is made of.
+    pub(super) origin: Origin,
+    /// Documents of arrays that it lacks, which stand in for them.
+    pub(super) stand_ins: BTreeMap<NodePath, Bytes>,
     /// Of its documents with converted times, before anything else of them is changed.
     pub(super) digest: u32,
     pub(super) source: Arc<dyn Source>,
@@ -35,10 +39,11 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Returns a source of which nothing was changed yet, by its number among those that were given.
-    pub(super) fn new(given: usize, source: Arc<dyn Source>, hierarchy: Hierarchy) -> Self {
+    /// Returns a source of which nothing was changed yet.
+    pub(super) fn new(origin: Origin, source: Arc<dyn Source>, hierarchy: Hierarchy) -> Self {
         Self {
-            given,
+            origin,
+            stand_ins: BTreeMap::new(),
             digest: digest(&hierarchy),
             source,
             hierarchy,

@@ -1,7 +1,7 @@
 //! The plan of an import, for people to read.
 
 use futures::TryStreamExt;
-use icefield_core::{ArrayMetadata, BranchName, NodeMetadata, NodePath, Repository};
+use icefield_core::{ArrayMetadata, BranchName, NodeMetadata, NodePath, Repository, Session};
 
 use super::builder::Import;
 use super::choices::{DifferingAttribute, Lacking};
@@ -102,12 +102,20 @@ impl Import {
         branch: BranchName,
     ) -> Result<ImportPlan, ImportError> {
         let session = repository.write_session(branch).await?;
+        self.plan_in(&session).await
+    }
+
+    /// Finds out what [`Import::stage`] would do. The sources may be those of a [survey of chunks](Import::survey_chunks).
+    ///
+    /// # Errors
+    /// As [`Import::plan`].
+    pub async fn plan_in(&self, session: &Session) -> Result<ImportPlan, ImportError> {
         self.interrupt.check()?;
         let outlined = async {
-            let adapted = self.adapted(&session)?;
+            let adapted = self.adapted(session)?;
             let this = adapted.as_ref().unwrap_or(self);
-            let prepared = this.prepare(&session).await?;
-            let seams = prepared.seams(&session, prepared.dimension(), self.limits)?;
+            let prepared = this.prepare(session).await?;
+            let seams = prepared.seams(session, prepared.dimension(), self.limits)?;
             self.outline(&prepared, seams, |path| session.array(path).is_err())
                 .await
         };

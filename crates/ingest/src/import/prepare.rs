@@ -11,6 +11,7 @@ use super::builder::Import;
 use super::choices::{Encoding, Missing};
 use super::layout::{Grown, Part};
 use super::opened::Opened;
+use super::origin::Origin;
 use super::prepared::Prepared;
 use super::rearrange::stored_as;
 use super::{arrange, selection, times};
@@ -38,7 +39,10 @@ impl Import {
             let (hierarchy, report) = (&one.hierarchy, &mut prepared.report);
             report.warnings.extend(hierarchy.warnings.clone());
             report.ignored.merge(hierarchy.ignored.clone());
-            prepared.opened.push(Opened { given, ..one });
+            prepared.opened.push(Opened {
+                origin: Origin::of(given),
+                ..one
+            });
         }
         if let Some((path, wish)) = unmet.first().or(unnamed.first()) {
             let path = (*path).clone();
@@ -52,7 +56,8 @@ impl Import {
         if self.append.is_some() && !self.layout.is_kept() && !self.skip_existing {
             return Err(PlanError::from(LayoutError::Append).into());
         }
-        prepared.dimension = self.combined(session, &mut prepared.opened).await?;
+        let combined = self.combined(session, &mut prepared.opened);
+        (prepared.dimension, prepared.first) = combined.await?;
         let dimension = prepared.dimension.clone();
         let dimension = dimension.as_deref();
         if let Some(dimension) = dimension {
@@ -90,7 +95,7 @@ impl Import {
         if self.missing == Missing::Refuse {
             self.check_copied(&*source, &hierarchy.nodes)?;
         }
-        Ok(Opened::new(0, source, hierarchy))
+        Ok(Opened::new(Origin::of(0), source, hierarchy))
     }
 
     fn check_copied<P: Borrow<NodePath> + Ord, T>(
@@ -159,7 +164,7 @@ impl Import {
     }
 
     /// The documents of the arrays that are appended to, by the paths of the sources.
-    fn targets(
+    pub(super) fn targets(
         &self,
         session: &Session,
         opened: &[Opened],

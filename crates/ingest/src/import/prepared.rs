@@ -26,6 +26,8 @@ pub(super) struct Prepared {
     /// The sources in order.
     pub(super) opened: Vec<Opened>,
     pub(super) places: Places,
+    /// The documents of the first file, if the values of coordinates in its units say how the files belong together.
+    pub(super) first: times::Documents,
     /// The documents whose units of time the sources have, by the paths of these; none if no dimension grows.
     pub(super) targets: times::Documents,
     /// Documents as they will be, parents before children.

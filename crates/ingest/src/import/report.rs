@@ -76,7 +76,15 @@ impl ImportReport {
         self.kept_groups.extend(other.kept_groups);
         self.converted_arrays.extend(other.converted_arrays);
         self.reencoded_arrays.extend(other.reencoded_arrays);
-        self.rounded_arrays.extend(other.rounded_arrays);
+        for one in other.rounded_arrays {
+            let mut known = self.rounded_arrays.iter_mut();
+            match known.find(|it| it.path == one.path) {
+                Some(same) => same.largest_error = same.largest_error.max(one.largest_error),
+                None => self.rounded_arrays.push(one),
+            }
+        }
+        self.rounded_arrays
+            .sort_by(|one, other| one.path.cmp(&other.path));
         self.lacking.extend(other.lacking);
         self.attributes.extend(other.attributes);
         self.gaps.extend(other.gaps);

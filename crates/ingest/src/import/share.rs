@@ -3,7 +3,7 @@
 //! It says where in the arrays of the repository the elements of its sources go, and nothing of single chunks. What the sources
 //! hold is read from them again, and what the arrays are from the session.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -12,16 +12,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::builder::Import;
+use super::choices::Encoding;
 use super::layout::{Grown, Layout, Part};
 use super::opened::Opened;
+use super::origin::Origin;
 use super::prepared::Prepared;
 use super::report::ImportReport;
 use super::times;
 use crate::plan::{Action, Growth, Shift, Transfer};
-use crate::{Difference, ImportError, SourceError};
+use crate::{Difference, ImportError, SourceError, SourceNode};
 
 /// The form that this version writes and reads.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A share of an import, from [`Import::shares`].
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +33,12 @@ pub struct Share(ShareDocument);
 pub(super) struct ShareDocument {
     pub(super) version: u32,
     pub(super) sources: Vec<ShareSource>,
+    /// Documents that stand in for arrays that sources lack, each once.
+    pub(super) documents: Vec<String>,
+    /// Along which the sources lie behind one another, if they do.
+    pub(super) dimension: Option<String>,
+    /// The documents of times in whose units coordinates were compared, by the paths of the sources.
+    pub(super) first: BTreeMap<String, Value>,
     /// The documents of times that the sources' are converted to, by the paths of the sources.
     pub(super) targets: BTreeMap<String, Value>,
     pub(super) transfers: Vec<ShareTransfer>,
@@ -39,10 +47,11 @@ pub(super) struct ShareDocument {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct ShareSource {
-    /// Its number among those that the import was given.
-    pub(super) given: usize,
+    origin: Origin,
     /// Of its documents when the import was planned.
-    pub(super) digest: u32,
+    digest: u32,
+    /// Paths of arrays that it lacks, with the numbers of documents that stand in for them.
+    stand_ins: Vec<(String, usize)>,
 }
 
 /// The chunks of an array that does not grow.
@@ -76,6 +85,26 @@ pub(super) struct SharePart {
     kept: Range<u64>,
     recoded: Option<Difference>,
     is_borrowed: bool,
+}
+
+impl ShareSource {
+    /// Documents that stand in for its arrays are added to those of the share.
+    pub(super) fn of(one: &Opened, documents: &mut Vec<String>) -> Self {
+        let stand_ins = one.stand_ins.iter().map(|(path, document)| {
+            let document = String::from_utf8_lossy(document);
+            let known = documents.iter().position(|it| *it == document);
+            let number = known.unwrap_or_else(|| {
+                documents.push(document.into_owned());
+                documents.len() - 1
+            });
+            (path.to_string(), number)
+        });
+        Self {
+            stand_ins: stand_ins.collect(),
+            origin: one.origin.clone(),
+            digest: one.digest,
+        }
+    }
 }
 
 impl ShareTransfer {
@@ -131,7 +160,10 @@ impl Share {
     /// Returns which of the sources that the import was given the share reads. An import of just these, in this order and with
     /// all else as it was, does it.
     pub fn sources(&self) -> impl Iterator<Item = usize> {
-        self.0.sources.iter().map(|source| source.given)
+        self.0
+            .sources
+            .iter()
+            .flat_map(|source| source.origin.given())
     }
 
     /// Encodes it: JSON, with a version, and without credentials.
@@ -199,31 +231,49 @@ impl Import {
         share: &ShareDocument,
         session: &Session,
     ) -> Result<Prepared, ImportError> {
-        if share.sources.len() != self.sources.len() {
+        let planned = share.sources.iter().map(|source| source.origin.given());
+        let expected = planned.flatten().count();
+        if expected != self.sources.len() {
             return Err(ImportError::OtherSources {
-                expected: share.sources.len(),
+                expected,
                 given: self.sources.len(),
             });
         }
-        let mut targets = times::Documents::new();
-        for (path, document) in &share.targets {
-            targets.insert(parsed(path)?, document.clone());
-        }
+        let (first, targets) = (documents(&share.first)?, documents(&share.targets)?);
         let mut prepared = Prepared {
-            dimension: Some(self.dimension().to_owned()).filter(|it| !it.is_empty()),
+            dimension: share.dimension.clone(),
             ..Prepared::default()
         };
-        for (source, planned) in self.sources.iter().zip(&share.sources) {
+        let mut opened = VecDeque::new();
+        for source in &self.sources {
             let hierarchy = self.chosen(source.hierarchy().await?)?;
-            let mut one = self.opened(source, hierarchy)?;
-            if !self.dimension().is_empty() {
+            opened.push_back(self.opened(source, hierarchy)?);
+        }
+        for planned in &share.sources {
+            let made = self.made_again(session, &planned.origin, &mut opened, &first);
+            let mut one = made.await?;
+            one.stand_in(stand_ins(planned, share)?);
+            if share.dimension.is_some() {
                 one.convert(&targets).await?;
             }
             if one.digest != planned.digest {
-                let name = source.to_string();
+                let name = one.source.to_string();
                 return Err(SourceError::Changed { name }.into());
             }
             prepared.opened.push(one);
+        }
+        if let Some(dimension) = &share.dimension {
+            // What is not taken of a source is not converted.
+            for part in share.arrays.iter().flat_map(|array| &array.parts) {
+                if let Some(one) = prepared.opened.get(part.source) {
+                    let _ = one.taken.set((dimension.clone(), part.kept.clone()));
+                }
+            }
+        }
+        if share.dimension.is_some() || self.encoding == Encoding::Unpacked {
+            let targets = self.targets(session, &prepared.opened)?;
+            let rounding = self.encode_as(&mut prepared.opened, &targets);
+            prepared.encoded.rounding = rounding.await?;
         }
         for transfer in &share.transfers {
             let read = of_transfer(transfer, session, &prepared.opened)?;
@@ -238,6 +288,29 @@ impl Import {
         }
         Ok(prepared)
     }
+}
+
+/// Documents of times, by the paths of sources.
+fn documents(sent: &BTreeMap<String, Value>) -> Result<times::Documents, ImportError> {
+    let read = sent.iter();
+    read.map(|(path, document)| Ok((parsed(path)?, document.clone())))
+        .collect()
+}
+
+/// The arrays that stand in for those that a source lacks.
+fn stand_ins(
+    source: &ShareSource,
+    share: &ShareDocument,
+) -> Result<BTreeMap<NodePath, SourceNode>, ImportError> {
+    let added = source.stand_ins.iter().map(|(path, number)| {
+        let document = share.documents.get(*number);
+        let document =
+            document.ok_or_else(|| unreadable(format!("{path} has no document {number}")))?;
+        let node = SourceNode::parse_made(document.clone().into());
+        let node = node.map_err(|error| unreadable(format!("{path}: {error}")))?;
+        Ok((parsed(path)?, node))
+    });
+    added.collect()
 }
 
 /// The array of a source that a share names, and its document.

@@ -14,9 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use icefield_core::{NodePath, Session};
+use serde_json::Value;
 
 use super::builder::Import;
-use super::choices::Combine;
 use super::layout::{Grown, Layout};
 use super::prepared::Prepared;
 use super::report::ImportReport;
@@ -59,7 +59,6 @@ impl Import {
             let adapted = self.adapted(session)?;
             let this = adapted.as_ref().unwrap_or(self);
             let mut prepared = this.prepare(session).await?;
-            self.check_divisible(&prepared)?;
             // What is not understood is found before anything is staged.
             prepared.seams(session, prepared.dimension(), self.limits)?;
             let report = self.stage_documents(session, &mut prepared).await?;
@@ -71,26 +70,6 @@ impl Import {
             })
         };
         self.interrupt.unless(divided).await?
-    }
-}
-
-impl Import {
-    /// A share reads the sources of its own again. What takes the documents of all of them is not known there.
-    fn check_divisible(&self, prepared: &Prepared) -> Result<(), ImportError> {
-        let mut opened = prepared.opened.iter();
-        let (name, what) = if let Some(one) = opened.find(|one| !one.reencoded.is_empty()) {
-            let name = one.source.to_string();
-            (name, "stores numbers otherwise than the first")
-        } else if let Some(one) = prepared.completed.lacking.first() {
-            (one.source.clone(), "lacks arrays that are filled")
-        } else if self.stack.is_some() || self.combine != Combine::Nested {
-            let first = self.sources.first().map(ToString::to_string);
-            let name = first.unwrap_or_default();
-            (name, "is combined with the others by values")
-        } else {
-            return Ok(());
-        };
-        Err(ImportError::NotDivisible { name, what })
     }
 }
 
@@ -172,18 +151,14 @@ impl Cut<'_> {
         }
         transfers.iter_mut().for_each(|it| place(&mut it.source));
         let opened = used.iter().filter_map(|at| self.prepared.opened.get(*at));
-        let sources = opened.map(|one| ShareSource {
-            given: one.given,
-            digest: one.digest,
-        });
-        let targets = &self.prepared.targets;
-        let is_time = |path: &NodePath| times::units(targets, path).is_some();
-        let times = targets.iter().filter(|(path, _)| is_time(path));
+        let mut documents = Vec::new();
+        let sources = opened.map(|one| ShareSource::of(one, &mut documents));
         Some(Share::new(ShareDocument {
             sources: sources.collect(),
-            targets: times
-                .map(|(path, document)| (path.to_string(), document.clone()))
-                .collect(),
+            documents,
+            dimension: self.prepared.dimension.clone(),
+            first: of_times(&self.prepared.first),
+            targets: of_times(&self.prepared.targets),
             transfers,
             arrays,
             ..ShareDocument::default()
@@ -274,6 +249,15 @@ impl Grown {
         let behind = self.parts.partition_point(|part| part.growth.at < end);
         first..behind.max(first)
     }
+}
+
+/// The documents of times among those of arrays.
+fn of_times(documents: &times::Documents) -> BTreeMap<String, Value> {
+    let times = documents.iter();
+    let times = times.filter(|(path, _)| times::units(documents, path).is_some());
+    times
+        .map(|(path, document)| (path.to_string(), document.clone()))
+        .collect()
 }
 
 /// The intersections of ranges that are sorted and apart with another one.

@@ -18,7 +18,9 @@ use serde::{Deserialize, Serialize};
 
 use self::source::{Entries, Surveyed};
 use super::builder::Import;
-use super::{labels, times};
+use super::choices::Combine;
+use super::coordinates::coordinates;
+use super::labels;
 use crate::archive::values::{base64_bytes, base64_text};
 use crate::{ChunkEntry, Hierarchy, Ignored, ImportError, Source, SourceNode, Unsupported};
 
@@ -71,7 +73,7 @@ struct ArrayDocument {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SurveyNeed {
     Bytes,
-    /// Which there are: times are converted where they are written.
+    /// Which there are, and how long they are: what a plan says to people.
     Listing,
 }
 
@@ -81,20 +83,42 @@ impl Import {
     /// # Errors
     /// The errors of the sources, and [`ImportError::Interrupted`].
     pub async fn survey(&self) -> Result<Survey, ImportError> {
+        self.survey_all(false).await
+    }
+
+    /// Reads also which chunks there are: then [`Import::plan_in`] says what an import of the [`Survey::sources`] would do. The
+    /// survey grows with the number of chunks.
+    ///
+    /// # Errors
+    /// As [`Import::survey`].
+    pub async fn survey_chunks(&self) -> Result<Survey, ImportError> {
+        self.survey_all(true).await
+    }
+
+    /// Whether it only plans: its sources are surveys, whose chunks are read elsewhere.
+    pub(super) fn is_of_surveys(&self) -> bool {
+        self.sources.iter().any(|source| source.is_survey())
+    }
+
+    async fn survey_all(&self, lists_chunks: bool) -> Result<Survey, ImportError> {
         let surveyed = async {
             let mut sources = Vec::new();
             for source in &self.sources {
-                sources.push(Arc::new(self.surveyed(source).await?));
+                sources.push(Arc::new(self.surveyed(source, lists_chunks).await?));
             }
             Ok(Survey { sources })
         };
         self.interrupt.unless(surveyed).await?
     }
 
-    async fn surveyed(&self, source: &Arc<dyn Source>) -> Result<Surveyed, ImportError> {
+    async fn surveyed(
+        &self,
+        source: &Arc<dyn Source>,
+        lists_chunks: bool,
+    ) -> Result<Surveyed, ImportError> {
         let hierarchy = source.hierarchy().await?;
         let mut chunks = BTreeMap::new();
-        for (path, need) in self.needed(source, &hierarchy)? {
+        for (path, need) in self.needed(source, &hierarchy, lists_chunks)? {
             let array = hierarchy.nodes.get(&path).and_then(SourceNode::array);
             let Some(array) = array else { continue };
             if let Some(entries) = read(&**source, &path, array, need).await? {
@@ -113,14 +137,14 @@ impl Import {
         })
     }
 
-    /// The arrays whose chunks planning asks for, by their paths in the source: those that label the dimension, those without
-    /// dimensions, and, to be converted, times.
+    /// The arrays whose chunks planning asks for, by their paths in the source: those that label the dimension, or any one by which
+    /// sources are combined, and those without dimensions.
     fn needed(
         &self,
         source: &Arc<dyn Source>,
         hierarchy: &Hierarchy,
+        lists_chunks: bool,
     ) -> Result<BTreeMap<NodePath, SurveyNeed>, ImportError> {
-        let documents = times::documents(hierarchy);
         let chosen = self.chosen(hierarchy.clone())?;
         let mut originals = BTreeMap::new();
         for path in chosen.nodes.keys() {
@@ -133,14 +157,21 @@ impl Import {
             let is_scalar = node.array().is_some_and(|array| array.shape.is_empty());
             if is_scalar {
                 needed.insert(path.clone(), SurveyNeed::Bytes);
-            } else if times::units(&documents, path).is_some() {
+            } else if lists_chunks {
                 needed.insert(path.clone(), SurveyNeed::Listing);
             }
         }
         let opened = self.opened(source, chosen)?;
-        for label in labels::labels(&opened.hierarchy, self.dimension()) {
-            if let Some(path) = originals.get(&label.path) {
-                needed.insert(path.clone(), SurveyNeed::Bytes);
+        let mut dimensions = vec![self.dimension().to_owned()];
+        if self.combine == Combine::ByCoordinates {
+            let all = coordinates(&opened.hierarchy).into_iter();
+            dimensions.extend(all.map(|(dimension, _)| dimension));
+        }
+        for dimension in dimensions {
+            for label in labels::labels(&opened.hierarchy, &dimension) {
+                if let Some(path) = originals.get(&label.path) {
+                    needed.insert(path.clone(), SurveyNeed::Bytes);
+                }
             }
         }
         Ok(needed)

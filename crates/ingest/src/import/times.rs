@@ -84,7 +84,7 @@ fn differ(here: (&Documents, &NodePath), there: (&Documents, &NodePath)) -> bool
 /// Wraps a source whose times are not written as those of the target, which has `targets` at the same paths.
 ///
 /// # Errors
-/// [`SourceError::Variable`] for units and calendars that cannot be converted.
+/// [`SourceError::Conversion`] for units and calendars that cannot be converted.
 pub(super) async fn converted(
     source: Arc<dyn Source>,
     hierarchy: Hierarchy,
@@ -100,7 +100,7 @@ pub(super) async fn converted(
     let name = source.to_string();
     let mut conversions = BTreeMap::new();
     for path in &paths {
-        let refused = |reason: String| SourceError::variable(&name, path, reason);
+        let refused = |reason: String| SourceError::conversion(&name, path, reason);
         let refuse = |error: TimeError| refused(error.to_string());
         let (Some(document), Some(target)) = (own.get(path), targets.get(path)) else {
             continue;

@@ -433,3 +433,93 @@ async fn only_numbers_that_are_taken_must_be_exact() {
     run(import, &repository).await;
     assert_eq!(air(&repository).await.2, texts(&[0.0, 1.0, 2.0, 1.0, 2.0]));
 }
+
+#[tokio::test]
+async fn sources_that_are_there_are_left_out_by_their_packed_coordinates() {
+    let packed = |stored: &[f64]| {
+        let tree = tree();
+        let halves = json!({ "scale_factor": 0.5, "add_offset": 10.0 });
+        write(&tree, "t", &along_t("int16", stored.len(), halves), stored);
+        tree
+    };
+    let plain = |values: &[f64]| {
+        let tree = tree();
+        let document = along_t("float64", values.len(), json!({}));
+        write(&tree, "t", &document, values);
+        tree
+    };
+    let repository = repository().await;
+    let nightly = |trees: &[&Tree]| concat(trees).append("t").skip_existing();
+    let first = packed(&[0.0, 1.0]);
+    let report = run(nightly(&[&first]), &repository).await;
+    assert_eq!((report.new_arrays, report.skipped.len()), (1, 0));
+    // The same moments, stored otherwise, and new ones; whose stored numbers are those that others stand for.
+    let again = plain(&[10.0, 10.5]);
+    let (new, later) = (plain(&[11.0, 11.5]), plain(&[12.0]));
+    let report = run(nightly(&[&first, &again, &new]), &repository).await;
+    assert_eq!(
+        report.skipped,
+        [first.source().to_string(), again.source().to_string()]
+    );
+    let (_, stored_there) = stored(&repository, "/t").await;
+    assert_eq!(stored_there, [0.0, 1.0, 2.0, 3.0]);
+    let report = run(nightly(&[&new, &later]), &repository).await;
+    assert_eq!(report.skipped, [new.source().to_string()]);
+    let (_, stored_there) = stored(&repository, "/t").await;
+    assert_eq!(stored_there, [0.0, 1.0, 2.0, 3.0, 4.0]);
+    // Packed by another scale.
+    let tree = {
+        let tree = tree();
+        let tenths = json!({ "scale_factor": 0.25 });
+        write(&tree, "t", &along_t("int32", 2, tenths), &[46.0, 48.0]);
+        tree
+    };
+    let error = refused(nightly(&[&tree]), &repository).await;
+    assert!(
+        matches!(error, icefield_ingest::ImportError::NothingToDo { .. }),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_unpacked_is_not_said_to_be() {
+    let units = |more: Value| {
+        let mut attributes = more;
+        attributes["units"] = json!("hours since 2000-01-01");
+        attributes
+    };
+    let timed = |attributes: Value, values: &[f64]| {
+        let tree = tree();
+        write(
+            &tree,
+            "t",
+            &along_t("int32", values.len(), attributes),
+            values,
+        );
+        tree
+    };
+    let first = timed(units(json!({})), &[0.0, 1.0]);
+    let second = timed(units(json!({ "_FillValue": -1 })), &[2.0, -1.0, 4.0]);
+    let joined = repository().await;
+    let said = chain(&refused(concat(&[&first, &second]), &joined).await);
+    assert!(
+        said.contains("/t of ") && said.contains("missing"),
+        "{said}"
+    );
+    assert!(said.contains(&second.source().to_string()), "{said}");
+    assert!(!said.contains("--unpack"), "{said}");
+    // Others are.
+    let (first, second) = (
+        period("int16", json!({}), &[1.0]),
+        period("int16", json!({ "_FillValue": -1 }), &[-1.0]),
+    );
+    let said = chain(&refused(concat(&[&first, &second]), &joined).await);
+    assert!(said.contains("--unpack"), "{said}");
+    // But for an append.
+    run(concat(&[&first]), &joined).await;
+    let said = chain(&refused(second.import().append("t"), &joined).await);
+    assert!(
+        said.contains("missing") && !said.contains("--unpack"),
+        "{said}"
+    );
+}

@@ -38,7 +38,7 @@ async fn read_with(bytes: Vec<u8>, overviews: Overviews) -> Result<Archive, Sour
     read_geotiff(opened(bytes).await.1, options).await
 }
 
-async fn read(bytes: Vec<u8>) -> Result<Archive, SourceError> {
+pub(crate) async fn read(bytes: Vec<u8>) -> Result<Archive, SourceError> {
     read_with(bytes, Overviews::All).await
 }
 
@@ -90,7 +90,7 @@ fn file(fields: &[(u16, u16, &[u32])], data: &[u8]) -> Vec<u8> {
 }
 
 /// An image of 4 times 4 bytes in one strip at the end of a file, with other fields in the place of some.
-fn image(others: &[(u16, u16, &[u32])], data: &[u8]) -> Vec<u8> {
+pub(crate) fn image(others: &[(u16, u16, &[u32])], data: &[u8]) -> Vec<u8> {
     let mut fields: BTreeMap<u16, (u16, Vec<u32>)> = BTreeMap::new();
     for (tag, kind, numbers) in [
         (256, 3, &[4][..]),
@@ -422,7 +422,7 @@ async fn what_breaks_a_rule_is_damage() {
 }
 
 /// Reads all chunks of all images; whatever the bytes are, that ends in values or in an error.
-async fn exhaust(bytes: Vec<u8>) {
+pub(crate) async fn exhaust(bytes: Vec<u8>) {
     let Ok(archive) = read(bytes).await else {
         return;
     };

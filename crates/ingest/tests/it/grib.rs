@@ -433,7 +433,7 @@ async fn one_of_two_messages_is_chosen() {
         let wanted = values(&expected()["twice"][wanted], "values");
         let mut same = found[0].values.iter().zip(&wanted);
         assert!(same.all(|(one, other)| is_same(*one, *other, true)));
-        let said = "x.grib2: 1 messages were left out, each for another one of its place";
+        let said = "x.grib2: 1 message was left out, for another one of its place";
         assert_eq!(archive.warnings, [said]);
     }
 }

@@ -15,8 +15,12 @@ mod dmrpp;
 #[cfg(unix)]
 mod encodings;
 mod export;
+#[cfg(unix)]
+mod export_parts;
 #[cfg(all(feature = "geotiff", feature = "codecs"))]
 mod geotiff;
+#[cfg(all(feature = "geotiff", feature = "codecs", target_os = "linux"))]
+mod geotiff_memory;
 #[cfg(feature = "grib")]
 mod grib;
 #[cfg(feature = "hdf5")]
@@ -35,12 +39,18 @@ mod parts;
 mod rechunk;
 #[cfg(feature = "codecs")]
 mod resume;
+#[cfg(all(feature = "codecs", target_os = "linux"))]
+mod resume_kill;
+#[cfg(feature = "codecs")]
+mod resume_words;
 #[cfg(unix)]
 mod seams;
 #[cfg(unix)]
 mod selection;
 #[cfg(unix)]
 mod shares;
+#[cfg(all(unix, feature = "codecs"))]
+mod shares_combined;
 #[cfg(unix)]
 mod times;
 mod zarr2;

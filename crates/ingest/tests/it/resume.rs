@@ -142,7 +142,7 @@ impl Storage for Dying {
 const FILES: u32 = 12;
 
 /// Files of three or four times, so that most chunks are put together.
-fn files() -> Vec<(String, Classic)> {
+pub(crate) fn files() -> Vec<(String, Classic)> {
     let mut first = 0;
     let file = |number: u32| {
         let count = if number % 3 == 2 { 3 } else { 4 };
@@ -159,7 +159,7 @@ fn files() -> Vec<(String, Classic)> {
     (0..FILES).map(file).collect()
 }
 
-async fn import(files: &Files) -> Import {
+pub(crate) async fn import(files: &Files) -> Import {
     let mut sources = Vec::new();
     for number in 0..FILES {
         sources.push(files.open(&format!("{number:02}.nc")).await);
@@ -170,7 +170,10 @@ async fn import(files: &Files) -> Import {
     import.resumable("test").resume_every(1)
 }
 
-async fn run(import: &Import, storage: Arc<dyn Storage>) -> Result<ImportReport, ImportError> {
+pub(crate) async fn run(
+    import: &Import,
+    storage: Arc<dyn Storage>,
+) -> Result<ImportReport, ImportError> {
     let repository = Repository::open(storage).await?;
     let imported = import
         .run(&repository, BranchName::main(), "import")
@@ -181,14 +184,14 @@ async fn run(import: &Import, storage: Arc<dyn Storage>) -> Result<ImportReport,
     }
 }
 
-async fn created() -> Arc<dyn Storage> {
+pub(crate) async fn created() -> Arc<dyn Storage> {
     let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     Repository::create(Arc::clone(&storage)).await.unwrap();
     storage
 }
 
 /// What a reader finds, and how many chunks an import stores that does not break off.
-async fn whole(import: &Import) -> (BTreeMap<String, Vec<u8>>, u64, u64) {
+pub(crate) async fn whole(import: &Import) -> (BTreeMap<String, Vec<u8>>, u64, u64) {
     let storage = created().await;
     let counted = Dying::after(&storage, u64::MAX, false);
     let report = run(import, Arc::<Dying>::clone(&counted)).await.unwrap();
@@ -203,7 +206,7 @@ async fn whole(import: &Import) -> (BTreeMap<String, Vec<u8>>, u64, u64) {
     (exported(&repository).await, puts, operations)
 }
 
-fn has_landed(error: &ImportError) -> bool {
+pub(crate) fn has_landed(error: &ImportError) -> bool {
     matches!(error, ImportError::AlreadyLanded { .. })
         || matches!(
             error.of_one_source(),
@@ -212,7 +215,12 @@ fn has_landed(error: &ImportError) -> bool {
 }
 
 /// Breaks an import off after so many operations, one way or the other.
-async fn broken(import: &Import, storage: &Arc<dyn Storage>, after: u64, hangs: bool) -> bool {
+pub(crate) async fn broken(
+    import: &Import,
+    storage: &Arc<dyn Storage>,
+    after: u64,
+    hangs: bool,
+) -> bool {
     let dying = Dying::after(storage, after, hangs);
     let attempt = async {
         let repository = Repository::open(Arc::<Dying>::clone(&dying)).await?;

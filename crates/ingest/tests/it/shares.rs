@@ -76,7 +76,7 @@ fn archive(lengths: &[(u64, u64)]) -> Vec<Tree> {
     trees.collect()
 }
 
-fn concat(sources: impl IntoIterator<Item = Arc<dyn Source>>) -> Import {
+pub(crate) fn concat(sources: impl IntoIterator<Item = Arc<dyn Source>>) -> Import {
     let mut sources = sources.into_iter();
     let first = sources.next().unwrap();
     Import::new(first).concat("t", sources)
@@ -88,10 +88,10 @@ fn sources(trees: &[Tree]) -> Vec<Arc<dyn Source>> {
 }
 
 /// What an import is told beside its sources.
-type Told<'a> = &'a dyn Fn(Import) -> Import;
+pub(crate) type Told<'a> = &'a dyn Fn(Import) -> Import;
 
 /// Surveys in batches of three, and the sources that a plan sees of them; all of it goes through bytes.
-async fn surveyed(trees: &[Tree], told: Told<'_>) -> Vec<Arc<dyn Source>> {
+pub(crate) async fn surveyed(trees: &[Tree], told: Told<'_>) -> Vec<Arc<dyn Source>> {
     let mut seen = Vec::new();
     for batch in trees.chunks(3) {
         let survey = told(concat(sources(batch))).survey().await.unwrap();
@@ -174,7 +174,10 @@ async fn in_shares(
 }
 
 /// A repository with what an import in one piece makes, and its report.
-async fn whole(trees: &[Tree], told: Told<'_>) -> (BTreeMap<String, Vec<u8>>, ImportReport) {
+pub(crate) async fn whole(
+    trees: &[Tree],
+    told: Told<'_>,
+) -> (BTreeMap<String, Vec<u8>>, ImportReport) {
     let repository = repository().await;
     let report = run(told(concat(sources(trees))), &repository).await;
     (exported(&repository).await, report)
@@ -186,7 +189,7 @@ fn counted(mut report: ImportReport) -> ImportReport {
     report
 }
 
-async fn assert_as_whole(trees: &[Tree], told: Told<'_>) {
+pub(crate) async fn assert_as_whole(trees: &[Tree], told: Told<'_>) {
     let (files, report) = whole(trees, told).await;
     for count in [1, 2, 3, trees.len(), 100] {
         let repository = repository().await;
@@ -431,7 +434,7 @@ async fn bytes_that_are_no_share_or_survey_are_refused() {
         Share::from_bytes(&serde_json::to_vec(&changed).unwrap()).map_err(Box::new)
     };
     assert!(matches!(
-        changed("/version", json!(2)).map_err(|error| *error),
+        changed("/version", json!(3)).map_err(|error| *error),
         Err(ImportError::Sent { .. })
     ));
     for (at, value) in [

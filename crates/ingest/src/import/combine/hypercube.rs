@@ -16,13 +16,13 @@ use icefield_core::{NodePath, Session};
 use super::error::CombineError;
 use super::inner::by_first;
 use super::joined;
+use crate::ImportError;
 use crate::cf::Number;
 use crate::import::builder::Import;
+use crate::import::coordinates::coordinates;
 use crate::import::opened::Opened;
 use crate::import::{labels, times};
-use crate::plan::coordinate;
 use crate::regions::places;
-use crate::{Hierarchy, ImportError};
 
 /// Missing cells that a message names.
 const NAMED: usize = 3;
@@ -41,14 +41,14 @@ struct HypercubeCell {
 }
 
 /// Makes the files such that they lie along one dimension, and returns it: that of an append, or else the first one along which
-/// they differ.
+/// they differ. Returns also the documents whose units of time they have then.
 pub(super) async fn combined(
     import: &Import,
     session: &Session,
     mut opened: Vec<Opened>,
-) -> Result<(Option<String>, Vec<Opened>), ImportError> {
+) -> Result<(Option<String>, Vec<Opened>, times::Documents), ImportError> {
     let Some(first) = opened.first() else {
-        return Ok((None, opened));
+        return Ok((None, opened, times::Documents::new()));
     };
     let targets = times::documents(&first.hierarchy);
     let coordinates = coordinates(&first.hierarchy);
@@ -84,7 +84,7 @@ pub(super) async fn combined(
         // All of them together are one piece of what is there.
         (Some(append), None) => {
             let all = nested(import, session, &axes, 0, cells).await?;
-            return Ok((Some(append.clone()), vec![all]));
+            return Ok((Some(append.clone()), vec![all], targets));
         }
         _ => axes.first().map(|axis| axis.dimension.clone()),
     };
@@ -93,42 +93,7 @@ pub(super) async fn combined(
     for group in groups(cells, 0) {
         combined.push(nested(import, session, &axes, 1, group).await?);
     }
-    Ok((outer, combined))
-}
-
-/// The coordinates of a source that lie nearest to the root, by their dimensions, those first that arrays have first.
-fn coordinates(hierarchy: &Hierarchy) -> Vec<(String, NodePath)> {
-    let arrays = || {
-        let nodes = hierarchy.nodes.iter();
-        nodes.filter_map(|(path, node)| Some((path, node.array()?)))
-    };
-    let mut found: BTreeMap<&str, &NodePath> = BTreeMap::new();
-    for (path, array) in arrays() {
-        if let Some(dimension) = coordinate(path, array) {
-            let depth = |path: &NodePath| path.segments().count();
-            let nearest = found.entry(dimension).or_insert(path);
-            if depth(path) < depth(nearest) {
-                *nearest = path;
-            }
-        }
-    }
-    let place = |dimension: &str| {
-        let axis = |names: &[Option<String>]| {
-            let is_it = |name: &Option<String>| name.as_deref() == Some(dimension);
-            names.iter().position(is_it)
-        };
-        let axes = arrays().filter_map(|(path, array)| {
-            let names = array.dimension_names.as_deref()?;
-            coordinate(path, array).is_none().then(|| axis(names))?
-        });
-        axes.max().unwrap_or(0)
-    };
-    let mut ordered: Vec<(String, NodePath)> = found
-        .into_iter()
-        .map(|(dimension, path)| (dimension.to_owned(), path.clone()))
-        .collect();
-    ordered.sort_by_key(|(dimension, _)| place(dimension));
-    ordered
+    Ok((outer, combined, targets))
 }
 
 /// Finds out in which tile of a dimension each file lies; `None` if all lie in one.

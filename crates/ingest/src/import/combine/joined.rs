@@ -22,6 +22,7 @@ use crate::import::builder::Import;
 use crate::import::derived::{ArrayAt, ChunkStream, Derived, DerivedArray, digest_of};
 use crate::import::layout::{Grown, Layout, Part};
 use crate::import::opened::Opened;
+use crate::import::origin::Origin;
 use crate::plan::{self, Along, Existing, document_error};
 use crate::regions::{Region, chunk_index, places};
 use crate::source::References;
@@ -60,7 +61,9 @@ pub(super) async fn joined(
             let part = Part::new(number, growth);
             grown.entry(part.growth.to.clone()).or_default().push(part);
         }
-        for transfer in plan.transfers.iter().filter(|_| number > 0) {
+        // Of surveys it is found where the files are.
+        let compares = number > 0 && !import.is_of_surveys();
+        for transfer in plan.transfers.iter().filter(|_| compares) {
             check_equal((&parts[0], one), transfer, dimension).await?;
         }
         for (path, document) in plan.documents {
@@ -84,13 +87,11 @@ pub(super) async fn joined(
         })?;
         hierarchy.nodes.insert(path, node);
     }
-    let (given, name) = (
-        parts[0].given,
-        format!("{} and {} more", parts[0].source, parts.len() - 1),
-    );
+    let origin = Origin::joined(dimension, parts.iter().map(|one| one.origin.clone()));
+    let name = format!("{} and {} more", parts[0].source, parts.len() - 1);
     let parts = parts.into_iter().map(|one| one.source).collect();
     let source = Derived::joined(name, parts, hierarchy.clone(), arrays);
-    Ok(Opened::new(given, source, hierarchy))
+    Ok(Opened::new(origin, source, hierarchy))
 }
 
 /// An array along the dimension.

@@ -15,8 +15,10 @@ use icefield_core::{ArrayMetadata, ChunkIndex, NodePath};
 use serde_json::{Value, json};
 
 use super::error::CombineError;
+use crate::archive::values::base64_text;
 use crate::import::derived::{ArrayAt, ChunkStream, Derived, DerivedArray, digest_of};
 use crate::import::opened::Opened;
+use crate::import::origin::StackedValue;
 use crate::import::selection::nearest;
 use crate::plan::coordinate as dimension_of;
 use crate::source::References;
@@ -53,6 +55,12 @@ pub(super) fn stacked(
     let path = coordinate(dimension)?;
     let name = one.source.to_string();
     let staying = staying(&one.hierarchy);
+    let said = match &given {
+        CoordinateOrigin::Value(document, chunk) => {
+            StackedValue::Chunk(document.clone(), base64_text(chunk))
+        }
+        CoordinateOrigin::Variable(variable) => StackedValue::Variable(variable.to_string()),
+    };
     let mut arrays = BTreeMap::new();
     let mut hierarchy = Hierarchy {
         nodes: BTreeMap::new(),
@@ -106,6 +114,7 @@ pub(super) fn stacked(
         arrays.insert(path, StackedArray::Coordinate(chunk));
     }
     Ok(Opened {
+        origin: one.origin.stacked(dimension, said),
         source: Derived::of(Arc::clone(&one.source), hierarchy.clone(), arrays),
         hierarchy,
         ..one

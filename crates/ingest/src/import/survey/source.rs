@@ -75,6 +75,10 @@ impl Source for Surveyed {
         self.may_repeat
     }
 
+    fn is_survey(&self) -> bool {
+        true
+    }
+
     fn is_at_hand(&self, path: &NodePath) -> bool {
         self.at_hand.contains(path)
     }

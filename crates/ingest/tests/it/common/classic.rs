@@ -16,6 +16,11 @@ impl Files {
         Self(Arc::new(MemoryStorage::new()))
     }
 
+    /// Files in a store that there is already.
+    pub(crate) fn at(storage: Arc<dyn Storage>) -> Self {
+        Self(storage)
+    }
+
     /// Writes a file, over the one that is there.
     pub(crate) async fn write(&self, name: &str, file: &Classic) {
         let put = PutMode::Overwrite.into();

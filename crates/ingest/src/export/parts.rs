@@ -1,0 +1,166 @@
+//! Exports by several processes: one begins, any number write parts of the chunks, the first one ends it.
+//!
+//! ```text
+//! begin      nothing is in the way; a temporary directory is made   -- BegunExport -->
+//! run_part   chunks of a run of places, in any order, as often as one likes
+//! finish     documents; the temporary directory gets its final name
+//! ```
+//! A part that is written twice, or by a process that dies, writes the same bytes to the same keys.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::TryStreamExt;
+use icefield_zarr_fs::{DirectoryTree, ReadTree, TreeKey, TreePrefix, WriteTree};
+
+use super::begun::{BegunExport, VERSION, unreadable};
+use super::measures::measured;
+use super::sink::{Sink, check_empty, tree_sink};
+use super::target::{Staged, Target};
+use super::{Destination, Export, ExportReport, Writing};
+use crate::ExportError;
+use crate::grid_part::GridPart;
+
+impl Export {
+    /// Begins an export that several processes write, each with a session that sees the same. All of them have to reach the
+    /// destination under one name, and none may fill it but them.
+    ///
+    /// # Errors
+    /// [`ExportError::OnePass`] for a zip file; otherwise as [`Export::run_to`], for what can be known before chunks are written.
+    pub async fn begin(&self, destination: &Destination) -> Result<BegunExport, ExportError> {
+        if let Destination::Zip { path, .. } = destination {
+            return Err(ExportError::OnePass { path: path.clone() });
+        }
+        let nodes = self.interrupt.unless(self.nodes(None)).await??;
+        if nodes.is_empty() {
+            return Err(ExportError::Empty);
+        }
+        // What the format has no word for is found before anything is written.
+        self.dialect.spell(Arc::clone(&nodes))?;
+        let staged = match destination {
+            Destination::Directory(path) => {
+                Some(Staged::create(path, self.outside.as_deref()).await?)
+            }
+            Destination::Tree(tree) => {
+                check_empty(tree).await?;
+                None
+            }
+            Destination::Zip { .. } => None,
+        };
+        Ok(BegunExport {
+            version: VERSION,
+            staged,
+            measured: measured(&nodes),
+        })
+    }
+
+    /// Writes the chunks of one of so many parts, by its number from 0 on. Done again, it comes to the same.
+    ///
+    /// # Errors
+    /// As [`Export::run_to`].
+    pub async fn run_part(
+        &self,
+        begun: &BegunExport,
+        destination: &Destination,
+        (number, of): (u32, u32),
+    ) -> Result<ExportReport, ExportError> {
+        let nodes = self
+            .interrupt
+            .unless(self.nodes(Some(&begun.measured)))
+            .await??;
+        let sink: Box<dyn Sink> = match (&begun.staged, destination) {
+            (Some(staged), _) => Box::new(Shared(staged.shared()?)),
+            (None, Destination::Tree(tree)) => tree_sink(tree),
+            (None, _) => return Err(unreadable("it goes to another place".to_owned())),
+        };
+        let writing = Writing {
+            export: self,
+            spelling: self.dialect.spell(Arc::clone(&nodes))?,
+            sink: &*sink,
+        };
+        let mut report = ExportReport::default();
+        let chunks = writing.chunks_of(&nodes, GridPart::new(number, of), &mut report);
+        let written = self.interrupt.unless(chunks).await;
+        match written.unwrap_or_else(|interrupted| Err(interrupted.into())) {
+            Ok(()) => sink.finish().await.map(|()| report),
+            // What is left is known where all parts are.
+            Err(error) => Err(match sink.abandon(error).await {
+                ExportError::Partly { source, .. } => *source,
+                error => error,
+            }),
+        }
+    }
+
+    /// Writes the documents, once all parts are written, and puts a directory in its final place. Returns how many nodes there are.
+    ///
+    /// # Errors
+    /// As [`Export::run_to`]. A directory is not there then.
+    pub async fn finish(
+        &self,
+        begun: &BegunExport,
+        destination: &Destination,
+    ) -> Result<ExportReport, ExportError> {
+        let nodes = self
+            .interrupt
+            .unless(self.nodes(Some(&begun.measured)))
+            .await??;
+        let sink: Box<dyn Sink> = match (&begun.staged, destination) {
+            (Some(staged), _) => Box::new(Target::reopen(staged).await?),
+            (None, Destination::Tree(tree)) => tree_sink(tree),
+            (None, _) => return Err(unreadable("it goes to another place".to_owned())),
+        };
+        let writing = Writing {
+            export: self,
+            spelling: self.dialect.spell(Arc::clone(&nodes))?,
+            sink: &*sink,
+        };
+        // The document of the root comes last.
+        let written = writing.documents(nodes.iter().rev()).await;
+        match written {
+            Ok(()) => sink.finish().await.map(|()| ExportReport::of(&nodes)),
+            Err(error) => Err(sink.abandon(error).await),
+        }
+    }
+
+    /// Removes a directory that is not finished, and returns 0; of a tree on a storage backend, returns how many objects are left.
+    ///
+    /// # Errors
+    /// [`ExportError::Io`] if it cannot be removed.
+    pub async fn abandon(
+        &self,
+        begun: BegunExport,
+        destination: &Destination,
+    ) -> Result<u64, ExportError> {
+        match (begun.staged, destination) {
+            (Some(staged), _) => staged.remove().await.map(|()| 0),
+            (None, Destination::Tree(tree)) => {
+                let mut left = 0;
+                let mut values = tree.list(&TreePrefix::all());
+                while values.try_next().await?.is_some() {
+                    left += 1;
+                }
+                Ok(left)
+            }
+            (None, _) => Ok(0),
+        }
+    }
+}
+
+/// A temporary directory that other processes fill, too.
+struct Shared(DirectoryTree);
+
+#[async_trait]
+impl Sink for Shared {
+    async fn write(&self, key: TreeKey, bytes: Bytes) -> Result<(), ExportError> {
+        Ok(self.0.set(&key, bytes).await?)
+    }
+
+    async fn finish(self: Box<Self>) -> Result<(), ExportError> {
+        Ok(())
+    }
+
+    async fn abandon(self: Box<Self>, error: ExportError) -> ExportError {
+        error
+    }
+}

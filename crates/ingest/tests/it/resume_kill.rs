@@ -1,0 +1,181 @@
+//! Imports by processes that are killed while they write down what is done.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use icefield_core::{BranchName, Repository};
+use icefield_ingest::Import;
+use icefield_storage::{
+    Capabilities, CopyOptions, DeleteOutcome, Deletion, GetOptions, Key, ListOptions, Object,
+    ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
+};
+use icefield_storage_local::LocalStorage;
+
+use crate::common::classic::Files;
+use crate::common::damage::Numbers;
+use crate::common::exported;
+use crate::resume::{files, has_landed, import, run, whole};
+
+/// Where a process that is to be killed works.
+const PLACE: &str = "ICEFIELD_TEST_KILLED_IN";
+const NAME: &str =
+    "resume_kill::an_import_whose_process_is_killed_as_it_writes_down_what_is_done_goes_on";
+const ROUNDS: usize = 20;
+/// What a process says before it writes anything below `icefield/imports/`.
+const WRITES: &str = "writes down";
+
+fn store(place: &Path, name: &str) -> Arc<dyn Storage> {
+    Arc::new(LocalStorage::open(place.join(name)).unwrap())
+}
+
+async fn imported(place: &Path) -> Import {
+    import(&Files::at(store(place, "files"))).await
+}
+
+/// A store of a process that says what it is about to write down.
+#[derive(Debug)]
+struct Telling(Arc<dyn Storage>);
+
+impl std::fmt::Display for Telling {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[async_trait]
+impl Storage for Telling {
+    fn place(&self) -> Option<String> {
+        self.0.place()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+
+    async fn get(&self, key: &Key, options: GetOptions) -> Result<Object, StorageError> {
+        self.0.get(key, options).await
+    }
+
+    async fn head(&self, key: &Key) -> Result<ObjectMeta, StorageError> {
+        self.0.head(key).await
+    }
+
+    async fn put(
+        &self,
+        key: &Key,
+        payload: Payload,
+        options: PutOptions,
+    ) -> Result<PutOutcome, StorageError> {
+        if key.as_str().starts_with("icefield/imports/") {
+            println!("{WRITES}");
+        }
+        self.0.put(key, payload, options).await
+    }
+
+    fn list(&self, options: ListOptions) -> BoxStream<'static, Result<ObjectMeta, StorageError>> {
+        self.0.list(options)
+    }
+
+    fn delete(
+        &self,
+        deletions: BoxStream<'static, Deletion>,
+    ) -> BoxStream<'static, (Key, Result<DeleteOutcome, StorageError>)> {
+        self.0.delete(deletions)
+    }
+
+    async fn copy(
+        &self,
+        from: &Key,
+        to: &Key,
+        options: CopyOptions,
+    ) -> Result<PutOutcome, StorageError> {
+        self.0.copy(from, to, options).await
+    }
+
+    async fn sync(&self) -> Result<(), StorageError> {
+        self.0.sync().await
+    }
+}
+
+/// The work of a process that is killed, unless it comes to its end before.
+async fn work(place: &Path) {
+    let storage: Arc<dyn Storage> = Arc::new(Telling(store(place, "repository")));
+    let repository = Repository::open(storage).await.unwrap();
+    let import = imported(place).await;
+    match import.run(&repository, BranchName::main(), "import").await {
+        Ok(_) => {}
+        Err(error) if has_landed(&error) => {}
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+/// Starts a process, and kills it a moment after it began to write down something for the `nth` time. Returns how often it did.
+fn kill(place: &Path, nth: usize, moment: Duration) -> usize {
+    let mut child: Child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", NAME, "--nocapture", "--test-threads", "1"])
+        .env(PLACE, place)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut written = 0;
+    for line in lines {
+        if !line.unwrap().contains(WRITES) {
+            continue;
+        }
+        written += 1;
+        if written == nth {
+            std::thread::sleep(moment);
+            child.kill().unwrap();
+        }
+    }
+    let status = child.wait().unwrap();
+    assert!(status.success() || written >= nth, "{status}");
+    written
+}
+
+#[tokio::test]
+async fn an_import_whose_process_is_killed_as_it_writes_down_what_is_done_goes_on() {
+    if let Some(place) = std::env::var_os(PLACE) {
+        return work(Path::new(&place)).await;
+    }
+    let template = tempfile::tempdir().unwrap();
+    let files_of = Files::at(store(template.path(), "files"));
+    for (name, file) in files() {
+        files_of.write(&name, &file).await;
+    }
+    let (expected, all_puts, _) = whole(&imported(template.path()).await).await;
+    let mut numbers = Numbers(0x2545_f491_4f6c_dd1d);
+    let (mut resumed, mut killed) = (0, 0);
+    for round in 0..ROUNDS {
+        let place = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(template.path().join("files"), place.path().join("files"))
+            .unwrap();
+        let storage = store(place.path(), "repository");
+        Repository::create(Arc::clone(&storage)).await.unwrap();
+        // Some are killed more than once.
+        for _ in 0..=numbers.below(3) {
+            let nth = 1 + numbers.below(12);
+            let moment = Duration::from_micros(numbers.below(1500) as u64);
+            killed += usize::from(kill(place.path(), nth, moment) >= nth);
+        }
+        match run(&imported(place.path()).await, Arc::clone(&storage)).await {
+            Ok(report) => {
+                assert!(report.resumed_chunks <= all_puts, "{report:?}");
+                resumed += report.resumed_chunks;
+            }
+            Err(error) if has_landed(&error) => {}
+            Err(error) => panic!("{round}: {error:?}"),
+        }
+        let repository = Repository::open(storage).await.unwrap();
+        assert_eq!(exported(&repository).await, expected, "{round}");
+    }
+    assert!(killed > ROUNDS / 2, "{killed}");
+    assert!(resumed > all_puts, "{resumed} of {all_puts} each");
+}
