@@ -31,6 +31,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(shares::expand_sources, module)?)?;
     module.add_function(wrap_pyfunction!(shares::survey_sources, module)?)?;
     module.add_function(wrap_pyfunction!(shares::divide_import, module)?)?;
+    module.add_function(wrap_pyfunction!(shares::plan_import, module)?)?;
     module.add_function(wrap_pyfunction!(shares::run_share, module)?)?;
     module.add_function(wrap_pyfunction!(import::end_imports, module)?)?;
     module.add_function(wrap_pyfunction!(rechunk::rechunk, module)?)?;
@@ -39,6 +40,10 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parts::begin_rechunk, module)?)?;
     module.add_function(wrap_pyfunction!(parts::rechunk_part, module)?)?;
     module.add_function(wrap_pyfunction!(exchange::export, module)?)?;
+    module.add_function(wrap_pyfunction!(exchange::begin_export, module)?)?;
+    module.add_function(wrap_pyfunction!(exchange::export_part, module)?)?;
+    module.add_function(wrap_pyfunction!(exchange::finish_export, module)?)?;
+    module.add_function(wrap_pyfunction!(exchange::abandon_export, module)?)?;
     module.add_function(wrap_pyfunction!(retention::expire_by_policy, module)?)?;
     module.add_function(wrap_pyfunction!(windows::change_window, module)?)?;
     module.add_function(wrap_pyfunction!(windows::window, module)?)

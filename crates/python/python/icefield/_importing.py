@@ -19,13 +19,13 @@ from icefield import _native
 from icefield._repository.exchange import sources_of
 from icefield._repository.exchange_options import ImportOptions, Sources, import_document
 from icefield._shares import Done, Shared, share_count
-from icefield._values.imports import ImportReport
+from icefield._values.imports import ImportPlan, ImportReport
 
 if TYPE_CHECKING:
     from icefield._pools import Calls, Pool
     from icefield.session import ForkSession, Session
 
-__all__ = ["do_share", "import_in_shares", "survey"]
+__all__ = ["absolute", "do_share", "import_in_shares", "plan_in_shares", "survey"]
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
@@ -34,18 +34,10 @@ def import_in_shares(
     sources: Sources, session: Session, pool: Pool, shares: int | None, options: ImportOptions
 ) -> ImportReport:
     """Imports sources into a session, and commits it if a message is given."""
-    for name in ("branch", "progress"):
-        if name in options:
-            raise TypeError(
-                f"import_files() into a session takes no {name!r}: the session has its branch, and dask a dashboard"
-            )
-    # Workers may run on other machines.
-    names = [_absolute(name) for name in _native.expand_sources(list(sources_of(sources))).wait()]
-    document = json.dumps(import_document(options, names))
+    names, document = _described(sources, options, plan=False)
     count = share_count(shares, pool)
     work = session.fork()
-    batches = _batches(names, count)
-    surveys = pool.results("survey", survey, [(work, batch, document) for batch in batches])
+    surveys = _surveys(work, names, document, pool, count)
     with work._changing:
         divided = _native.divide_import(work._session, surveys, document, count).wait()
     del surveys
@@ -75,6 +67,36 @@ def import_in_shares(
     return ImportReport._of(facts)
 
 
+def plan_in_shares(
+    sources: Sources, session: Session, pool: Pool, shares: int | None, options: ImportOptions
+) -> ImportPlan:
+    """Says what an import would do, of what workers find in the files."""
+    names, document = _described(sources, options, plan=True)
+    work = session.fork()
+    surveys = _surveys(work, names, document, pool, share_count(shares, pool))
+    return ImportPlan._of(json.loads(_native.plan_import(work._session, surveys, document).wait()))
+
+
+def _described(sources: Sources, options: ImportOptions, plan: bool) -> tuple[list[str], str]:
+    """The files that sources stand for, and what an import of them is told."""
+    for name in ("branch", "progress"):
+        if name in options:
+            raise TypeError(
+                f"import_files() into a session takes no {name!r}: the session has its branch, and dask a dashboard"
+            )
+    # Workers are elsewhere.
+    names = [absolute(name) for name in _native.expand_sources(list(sources_of(sources))).wait()]
+    return names, json.dumps({**import_document(options, names), "plan": plan})
+
+
+def _surveys(
+    fork: ForkSession, names: list[str], document: str, pool: Pool, count: int
+) -> list[bytes]:
+    """What planning needs of the files."""
+    calls = [(fork, batch, document) for batch in _batches(names, count)]
+    return pool.results("survey", survey, calls)
+
+
 def survey(fork: ForkSession, names: list[str], document: str) -> bytes:
     """Surveys some files for the plan."""
     return _native.survey_sources(fork._session, names, document).wait()
@@ -96,5 +118,6 @@ def _batches(names: list[str], count: int) -> list[list[str]]:
     return [names[start:end] for start, end in zip(ends, ends[1:], strict=False)]
 
 
-def _absolute(name: str) -> str:
+def absolute(name: str) -> str:
+    """A path as any process finds it; a URL as it is."""
     return name if _URL.match(name) else os.path.join(os.getcwd(), name)

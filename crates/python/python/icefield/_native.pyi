@@ -19,8 +19,10 @@ __all__ = [
     "Stream",
     "Task",
     "__version__",
+    "abandon_export",
     "after_fork_in_child",
     "before_fork",
+    "begin_export",
     "begin_rechunk",
     "bundle",
     "carry",
@@ -32,10 +34,13 @@ __all__ = [
     "expire_by_policy",
     "expand_sources",
     "export",
+    "export_part",
+    "finish_export",
     "fsck",
     "import_files",
     "end_imports",
     "materialize_part",
+    "plan_import",
     "rechunk",
     "rechunk_in_session",
     "rechunk_part",
@@ -326,6 +331,7 @@ def survey_sources(session: Session, sources: Sequence[str], what: str) -> Task[
 def divide_import(
     session: Session, surveys: Sequence[bytes], what: str, count: int
 ) -> Task[tuple[_Share | None, list[_Share], str]]: ...
+def plan_import(session: Session, surveys: Sequence[bytes], what: str) -> Task[str]: ...
 def run_share(
     session: Session,
     share: bytes,
@@ -343,6 +349,12 @@ def rechunk_part(
     before: Session, session: Session, what: str, part: tuple[int, int]
 ) -> Task[tuple[bytes, str]]: ...
 def export(session: Session, destination: str, what: str, progress: _Progress = None) -> Task[str]: ...
+def begin_export(session: Session, destination: str, what: str) -> Task[bytes]: ...
+def export_part(
+    session: Session, begun: bytes, destination: str, what: str, part: tuple[int, int]
+) -> Task[str]: ...
+def finish_export(session: Session, begun: bytes, destination: str, what: str) -> Task[str]: ...
+def abandon_export(session: Session, begun: bytes, destination: str, what: str) -> Task[int]: ...
 def expire_by_policy(repository: Repository, policy: str, progress: _Progress = None) -> Task[str]: ...
 def change_window(
     repository: Repository, branch: str, dimension: str, change: str

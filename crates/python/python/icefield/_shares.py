@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from icefield._pools import Calls, Pool
     from icefield.session import ForkSession
 
-__all__ = ["Done", "Facts", "Shared", "pool_of", "share_count"]
+__all__ = ["Done", "Facts", "Shared", "added", "pool_of", "share_count"]
 
 _SHARES_PER_TASK = 4
 """The number of shares per concurrent task, so that all workers end at about the same time."""
@@ -46,7 +46,7 @@ class Shared:
         """Merges the answer and the report of a fork."""
         answer, more = done
         self._work.merge(ForkAnswer._of(answer))
-        _add(self.facts, more)
+        added(self.facts, more)
 
     def run(
         self,
@@ -66,14 +66,16 @@ def merge_done(fork: ForkSession, *done: Done) -> Done:
     into.merge(*(ForkAnswer._of(answer) for answer, _ in done))
     facts: Facts = {}
     for _, more in done:
-        _add(facts, more)
+        added(facts, more)
     return into._session.to_answer().wait(), facts
 
 
-def _add(facts: Facts, more: Facts) -> None:
+def added(facts: Facts, more: Facts) -> Facts:
+    """The facts with more of them, which are added to those of the same names."""
     for name, value in more.items():
         if value is not None:
             facts[name] = _sum(facts[name], value) if facts.get(name) is not None else value
+    return facts
 
 
 def _sum(one: Any, other: Any) -> Any:

@@ -7,23 +7,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 import dask.array
 import numpy as np
 
 from icefield._answers import Answers, ForkAnswer
-from icefield._importing import import_in_shares
+from icefield._checks import truth
+from icefield._exporting import export_in_shares
+from icefield._importing import import_in_shares, plan_in_shares
 from icefield._parts import materialize_in_shares, rechunk_in_shares
 from icefield._repository.exchange_options import ImportOptions, RechunkOptions, Sources
 from icefield._shares import pool_of
-from icefield._values.imports import ImportReport
+from icefield._values.imports import ImportPlan, ImportReport
 from icefield._values.rechunk import RechunkReport
-from icefield._values.reports import MaterializeReport
+from icefield._values.reports import ExportReport, MaterializeReport
 from icefield.distributed import extract_session, merge_sessions
 from icefield.session import ForkSession, Session
 
 if TYPE_CHECKING:
+    import os
     from concurrent.futures import Executor
 
     import zarr
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from zarr.core.metadata import ArrayV3Metadata
 
 __all__ = [
+    "export",
     "import_files",
     "materialize",
     "rechunk",
@@ -45,6 +49,7 @@ SimpleGraph: TypeAlias = Mapping[tuple[str, int], tuple[Any, ...]]
 _OLDEST_DASK = (2025, 2)
 
 
+@overload
 def import_files(
     sources: Sources,
     session: Session,
@@ -52,8 +57,47 @@ def import_files(
     executor: Executor | None = None,
     *,
     shares: int | None = None,
+    plan: Literal[True],
     **options: Unpack[ImportOptions],
-) -> ImportReport:
+) -> ImportPlan: ...
+
+
+@overload
+def import_files(
+    sources: Sources,
+    session: Session,
+    client: Client | None = None,
+    executor: Executor | None = None,
+    *,
+    shares: int | None = None,
+    plan: Literal[False] = False,
+    **options: Unpack[ImportOptions],
+) -> ImportReport: ...
+
+
+@overload
+def import_files(
+    sources: Sources,
+    session: Session,
+    client: Client | None = None,
+    executor: Executor | None = None,
+    *,
+    shares: int | None = None,
+    plan: bool,
+    **options: Unpack[ImportOptions],
+) -> ImportPlan | ImportReport: ...
+
+
+def import_files(
+    sources: Sources,
+    session: Session,
+    client: Client | None = None,
+    executor: Executor | None = None,
+    *,
+    shares: int | None = None,
+    plan: bool = False,
+    **options: Unpack[ImportOptions],
+) -> ImportPlan | ImportReport:
     """Imports files into a writable session, on the workers of dask or on an executor. The options
     are those of `Repository.import_files`, except `branch` and `progress`.
 
@@ -68,7 +112,12 @@ def import_files(
     caller commits it. The session does not change until all shares are done, and stays unchanged
     after an error or Ctrl-C. A share that is done twice, for example because a worker died, counts
     once.
+
+    With `plan`, the workers only survey the files, and the plan is returned, as by
+    `Repository.import_files`.
     """
+    if truth(plan, "plan"):
+        return plan_in_shares(sources, session, pool_of(client, executor), shares, options)
     return import_in_shares(sources, session, pool_of(client, executor), shares, options)
 
 
@@ -110,6 +159,28 @@ def rechunk(
     part of the changes, as with `Session.rechunk`: discard them.
     """
     return rechunk_in_shares(path, session, pool_of(client, executor), shares, options)
+
+
+def export(
+    session: Session,
+    destination: str | os.PathLike[str],
+    client: Client | None = None,
+    executor: Executor | None = None,
+    *,
+    shares: int | None = None,
+    format: str = "zarr3",
+) -> ExportReport:
+    """Writes what a session sees, its uncommitted edits included, to a directory or a bucket, as `zarr3`, `zarr2`
+    or `nczarr`, on the workers of dask or on an executor. What is there at the end is what `Repository.export` writes, byte for byte.
+
+    All workers reach the destination under the same path or URL: a directory is on a file system that they share. It is
+    filled under a temporary name beside it, and is there whole or not at all; in a bucket, the document of the root comes last. A
+    share whose worker died, or that was done twice, is written once more, with the same bytes. A zip file is written in one pass, by
+    `Repository.export` alone.
+
+    After an error, or Ctrl-C, the temporary directory is removed; a note of the error says how many objects are left in a bucket.
+    """
+    return export_in_shares(session, destination, pool_of(client, executor), shares, format)
 
 
 def store_dask(

@@ -61,16 +61,9 @@ pub(crate) fn import_files(
             import = import.resumable(name(&what, &names));
         }
         if what["plan"].as_bool() == Some(true) {
-            let planned = match import.plan(&importer, branch).await {
-                Err(ImportError::NothingToDo { skipped, .. }) => {
-                    let mut nothing = ImportPlan::default();
-                    nothing.skipped = skipped;
-                    Ok(nothing)
-                }
-                planned => planned,
-            };
+            let planned = planned(import.plan(&importer, branch).await);
             progress.end();
-            return Ok(plan(&planned.map_err(icefield::Error::from)?).to_string());
+            return planned;
         }
         let message = what["message"].as_str().unwrap_or("Import");
         let imported = import.run(&importer, branch, message).await;
@@ -484,6 +477,19 @@ fn gaps(gaps: &[Gap]) -> Vec<Value> {
         })
     });
     described.collect()
+}
+
+/// Returns the fields of `ImportPlan` in the module `icefield`, as a JSON object.
+pub(super) fn planned(planned: Result<ImportPlan, ImportError>) -> Result<String, Failure> {
+    let planned = match planned {
+        Err(ImportError::NothingToDo { skipped, .. }) => {
+            let mut nothing = ImportPlan::default();
+            nothing.skipped = skipped;
+            Ok(nothing)
+        }
+        planned => planned,
+    };
+    Ok(plan(&planned.map_err(icefield::Error::from)?).to_string())
 }
 
 fn plan(plan: &ImportPlan) -> Value {

@@ -7,9 +7,10 @@ use icefield::{Interrupt, Schemes, SourceLocation, SourceName};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
-use super::import::{containers, described, importer, locations, opened, reported};
+use super::import::{containers, described, importer, locations, opened, planned, reported};
 use super::options;
 use super::progress::PythonProgress;
+use crate::errors::Failure;
 use crate::session::Session;
 use crate::task::{BEGINS_ANEW, Task, begin_interruptible};
 
@@ -51,7 +52,11 @@ pub(crate) fn survey_sources(
     begin_interruptible(py, interrupt.clone(), BEGINS_ANEW, async move {
         let (sources, _) = opened(&sources, access, &what, &interrupt).await?;
         let import = described(&what, sources, &no_progress())?.interruptible(&interrupt);
-        let survey = import.survey().await.map_err(icefield::Error::from)?;
+        let survey = match what["plan"].as_bool() {
+            Some(true) => import.survey_chunks().await,
+            _ => import.survey().await,
+        };
+        let survey = survey.map_err(icefield::Error::from)?;
         let sent = survey.to_bytes().map_err(icefield::Error::from)?;
         Ok(sent.to_vec())
     })
@@ -72,12 +77,8 @@ pub(crate) fn divide_import(
     let what = options(what)?;
     let interrupt = Interrupt::new();
     begin_interruptible(py, interrupt.clone(), BEGINS_ANEW, async move {
-        let mut sources: Vec<Arc<dyn Source>> = Vec::new();
-        for survey in surveys {
-            let survey = Survey::from_bytes(&survey).map_err(icefield::Error::from)?;
-            sources.extend(survey.sources());
-        }
-        let import = described(&what, sources, &no_progress())?.interruptible(&interrupt);
+        let import =
+            described(&what, surveyed(surveys)?, &no_progress())?.interruptible(&interrupt);
         let shares = match import.shares(&session, count).await {
             Err(ImportError::NothingToDo { skipped, .. }) => {
                 let mut report = ImportReport::default();
@@ -106,6 +107,35 @@ pub(crate) fn divide_import(
         let report = reported(&shares.report, None, &containers(&repository).await?);
         Ok((first, others, report.to_string()))
     })
+}
+
+/// Says what an import of surveys would do, which list chunks. Returns the fields of `ImportPlan` in the module `icefield`, as a
+/// JSON object.
+#[pyfunction]
+pub(crate) fn plan_import(
+    py: Python<'_>,
+    session: &Session,
+    surveys: Vec<PyBackedBytes>,
+    what: &str,
+) -> PyResult<Task> {
+    let session = session.handle()?;
+    let what = options(what)?;
+    let interrupt = Interrupt::new();
+    begin_interruptible(py, interrupt.clone(), BEGINS_ANEW, async move {
+        let import =
+            described(&what, surveyed(surveys)?, &no_progress())?.interruptible(&interrupt);
+        planned(import.plan_in(&session).await)
+    })
+}
+
+/// The sources of surveys, in order.
+fn surveyed(surveys: Vec<PyBackedBytes>) -> Result<Vec<Arc<dyn Source>>, Failure> {
+    let mut sources: Vec<Arc<dyn Source>> = Vec::new();
+    for survey in surveys {
+        let survey = Survey::from_bytes(&survey).map_err(icefield::Error::from)?;
+        sources.extend(survey.sources());
+    }
+    Ok(sources)
 }
 
 /// Does a share of an import with its sources, in a fork of its own of what a fork has, which may refer to chunks `beside` which some

@@ -9,9 +9,10 @@ from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
 
-from icefield import _importing
+from icefield import _exporting, _importing
 
 _SHARE = _importing.do_share
+_PART = _exporting.write_part
 
 
 class Twice(Executor):
@@ -68,3 +69,25 @@ def dying_and_counted_share(
     _once(f"by-{os.getpid()}")
     dying_share(fork, share, names, document)
     return _SHARE(fork, share, names, document)
+
+
+def dying_part(session: Any, begun: bytes, place: tuple[str, str], part: tuple[int, int]) -> Any:
+    """Writes a part of an export; the worker that has written the third one then dies, the first time."""
+    done = _PART(session, begun, place, part)
+    if part[0] == 2 and _once("died-in-export"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return done
+
+
+def doubled_part(session: Any, begun: bytes, place: tuple[str, str], part: tuple[int, int]) -> Any:
+    """Writes a part of an export twice, and notes by which process."""
+    _once(f"export-by-{os.getpid()}")
+    _PART(session, begun, place, part)
+    return _PART(session, begun, place, part)
+
+
+def failing_part(session: Any, begun: bytes, place: tuple[str, str], part: tuple[int, int]) -> Any:
+    """Fails after some parts of an export are written."""
+    if part[0] == 3:
+        raise OSError("the disk of this worker is full")
+    return _PART(session, begun, place, part)

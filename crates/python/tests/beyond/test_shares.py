@@ -221,3 +221,94 @@ def test_memory_is_shared_with_threads_only(files: list[Path]) -> None:
     with ThreadPoolExecutor(2) as threads:
         import_files(files[:2], session, None, threads, concat="time", message="two")
     assert xr.open_zarr(repo.readonly_session("main").store, consolidated=False).sst.shape == (3, 2, 3)
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_a_plan_by_many_is_that_of_one_process(
+    tmp_path: Path, files: list[Path], client: Client, options: dict[str, Any]
+) -> None:
+    repo = new(tmp_path / "repository")
+    expected = repo.import_files(files[:20], concat="time", plan=True, **options)
+    session = repo.writable_session("main")
+    plan = import_files(files[:20], session, client, shares=6, concat="time", plan=True, **options)
+    assert plan == expected
+    assert any(array.copied_bytes + array.virtual_bytes + array.assembled_bytes for array in plan.arrays)
+    # Nothing was done.
+    assert not session.has_uncommitted_changes
+    assert len(list(repo.ancestry(branch="main"))) == 1
+    import_files(files[:20], session, client, concat="time", message="all", **options)
+    # An append has nothing to do then.
+    session = repo.writable_session("main")
+    more: dict[str, Any] = {**options, "append": "time", "skip_existing": True}
+    for name in ("chunks", "codec"):
+        more.pop(name, None)
+    plan = import_files(files[:20], session, client, plan=True, **more)
+    assert len(plan.skipped) == 20 and not plan.arrays
+
+
+def varied(place: Path) -> list[Path]:
+    """Months of which each packs its numbers in a way of its own, and some lack an array."""
+    made = []
+    encodings: list[dict[str, Any]] = [
+        {"dtype": "i2", "scale_factor": 0.5, "add_offset": 100.0, "_FillValue": -32768},
+        {"dtype": "f4", "_FillValue": np.float32(-9)},
+        {"dtype": "i4", "scale_factor": 0.25, "_FillValue": -7},
+    ]
+    for month in range(9):
+        times = np.datetime64(f"2020-{1 + month:02}-01", "ns") + np.arange(3 + month % 2) * np.timedelta64(1, "D")
+        values = 100 + np.round(np.random.default_rng(month).normal(size=(len(times), 4)) * 20) / 2
+        values[0, month % 4] = np.nan
+        data = xr.Dataset(
+            {"air": (("time", "x"), values)}, coords={"time": times, "x": np.arange(4.0)}
+        )
+        if month % 4 != 2:
+            data["rain"] = ("time", np.full(len(times), month, "f4"))
+        made.append(place / f"{month}.nc")
+        encoding = {"air": {**encodings[month % 3], "chunksizes": (3, 2), "zlib": True}}
+        data.to_netcdf(made[-1], encoding=encoding)
+    return made
+
+
+@pytest.mark.parametrize("options", [{}, {"unpack": True}, {"repack": 0.25}], ids=["exact", "unpack", "repack"])
+def test_other_encodings_and_missing_arrays_are_imported_by_many(
+    tmp_path: Path, client: Client, options: dict[str, Any]
+) -> None:
+    files = varied(tmp_path)
+    report = assert_by_many(tmp_path, files, {**options, "missing": "fill"}, client=client, shares=5)
+    assert "/air" in report.reencoded_arrays
+    assert {lacking.path for lacking in report.lacking} == {"/rain"}
+
+
+def grid(place: Path) -> list[Path]:
+    """Members of an ensemble by months."""
+    made = []
+    for member in (1, 2, 3):
+        for month in (1, 2):
+            times = np.datetime64(f"2020-{month:02}-01", "ns") + np.arange(4) * np.timedelta64(1, "D")
+            data = xr.Dataset(
+                {"air": (("time", "x"), np.random.default_rng(10 * member + month).normal(size=(4, 5)))},
+                coords={"time": times, "x": np.arange(5.0) + 5 * member},
+            )
+            made.append(place / f"m{member}_{month:02}.nc")
+            data.to_netcdf(made[-1], encoding={"air": {"chunksizes": (3, 5), "zlib": True}})
+    return made
+
+
+def test_files_that_are_combined_by_values_are_imported_by_many(tmp_path: Path, client: Client) -> None:
+    files = grid(tmp_path)
+    names = [str(file) for file in files]
+    cases: list[dict[str, Any]] = [
+        {"concat": None, "combine": "by-coords"},
+        {"concat_new": "member", "value_from": "pattern:m{}_*.nc", "drop": ["x"]},
+    ]
+    for number, options in enumerate(cases):
+        told = {"concat": "time", **options}
+        alone = tmp_path / f"alone {number}"
+        expected = new(alone).import_files(names, **told)
+        shared = tmp_path / f"shared {number}"
+        session = new(shared).writable_session("main")
+        report = import_files(names, session, client, shares=4, message="by many", **told)
+        assert contents(shared, []) == contents(alone, [])
+        for name in vars(expected):
+            if name != "snapshot_id":
+                assert getattr(report, name) == getattr(expected, name), name

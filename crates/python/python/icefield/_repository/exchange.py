@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from typing import Literal, Unpack, overload
+from typing import TYPE_CHECKING, Literal, Unpack, overload
 
 from icefield import _native
 from icefield._checks import exactly_one_version, text, truth
@@ -23,7 +23,10 @@ from icefield._values.imports import AbandonedImport, ImportPlan, ImportReport
 from icefield._values.rechunk import RechunkPlan, RechunkReport
 from icefield._values.reports import ExportReport
 
-__all__ = ["Exchange", "sources_of"]
+if TYPE_CHECKING:
+    from icefield._place import Place
+
+__all__ = ["Exchange", "export_document", "location_of", "sources_of"]
 
 _Source = str | os.PathLike[str]
 
@@ -244,24 +247,25 @@ class Exchange(Handle):
 
     def _destination(self, destination: _Source, format: str, zip: bool) -> tuple[str, str]:
         """The destination of an export, and the document of its options."""
-        where = _location(destination, "destination")
-        place = None if self._place is None else self._place.storage._local_path()
-        document = {
-            "format": text(format, "format"),
-            "zip": truth(zip, "zip"),
-            "repository": place,
-        }
-        return where, json.dumps(document)
+        where = location_of(destination, "destination")
+        return where, export_document(self._place, text(format, "format"), truth(zip, "zip"))
 
 
 def sources_of(given: object) -> list[str]:
     """Returns the paths and URLs of the sources."""
     if isinstance(given, str | bytes | os.PathLike) or not isinstance(given, Iterable):
-        return [_location(given, "sources")]
-    return [_location(source, "sources") for source in given]
+        return [location_of(given, "sources")]
+    return [location_of(source, "sources") for source in given]
 
 
-def _location(given: object, name: str) -> str:
+def export_document(place: Place | None, format: str, zip: bool) -> str:
+    """Returns what an export of a repository in a place is told."""
+    repository = None if place is None else place.storage._local_path()
+    return json.dumps({"format": format, "zip": zip, "repository": repository})
+
+
+def location_of(given: object, name: str) -> str:
+    """Returns a path or URL as text."""
     if not isinstance(given, str | os.PathLike):
         raise TypeError(f"`{name}` must be paths or URLs, not {type(given).__name__}")
     location = text(os.fspath(given), name)
