@@ -254,6 +254,9 @@ fn hint(error: &Error) -> Option<&'static str> {
             "--drop PATH leaves a node out, and --skip-unsupported leaves out all nodes that cannot be imported",
         );
     }
+    if let Some(ImportError::Source(SourceError::Conversion { .. })) = import {
+        return Some("--drop PATH leaves the array out");
+    }
     if let Some(ImportError::Plan(plan)) = import {
         return plan_hint(plan);
     }
@@ -317,6 +320,15 @@ fn damage_hint(layer: FailedLayer<'_>) -> Option<&'static str> {
     })
 }
 
+/// Attributes that no option chooses among.
+const ENCODING: [&str; 5] = [
+    "attributes.scale_factor",
+    "attributes.add_offset",
+    "attributes._FillValue",
+    "attributes.missing_value",
+    "attributes._Unsigned",
+];
+
 fn plan_hint(error: &PlanError) -> Option<&'static str> {
     match error {
         PlanError::AlreadyExists { .. } => {
@@ -326,6 +338,11 @@ fn plan_hint(error: &PlanError) -> Option<&'static str> {
         PlanError::NotInTarget { .. } => Some(
             "fill the missing elements with --missing fill, or import the array by itself first",
         ),
+        PlanError::ArrayDiffers { difference, .. } if ENCODING.contains(&&*difference.member) => {
+            Some(
+                "that attribute says how numbers are stored, and none of several is chosen: --drop PATH leaves the array out",
+            )
+        }
         PlanError::ArrayDiffers { difference, .. }
             if difference.member.starts_with("attributes") =>
         {

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use icefield::alpha::{self, AlphaRepository, ImportReport};
+use icefield::ingest::Overviews;
 use icefield::maintenance::Progress as _;
 use icefield::{Error, ErrorKind, Location, SnapshotId, SourceLocation};
 use serde::Serialize;
@@ -113,12 +114,22 @@ fn check(args: &Import) -> Result<(), Failure> {
         ("--variables", !args.selected.variables.is_empty()),
         ("--drop", !args.selected.drop.is_empty()),
         ("--rename", !args.selected.rename.is_empty()),
+        ("--skip-unsupported", args.selected.skip_unsupported),
         ("--chunks", args.laid.chunks.is_some()),
         ("--shards", args.laid.shards.is_some()),
         ("--codec", args.laid.codec.is_some()),
         ("--append", args.append.is_some()),
         ("--concat", args.concat.is_some()),
+        ("--unpack", args.combined.unpack),
+        ("--overlap", args.overlap.is_some()),
         ("--virtual", args.r#virtual),
+        ("--legacy-endian", args.legacy_endian),
+        ("--split-compound", args.archives.split_compound),
+        (
+            "--overviews",
+            !matches!(args.archives.overviews, Overviews::All),
+        ),
+        ("--dry-run", args.dry_run),
         ("--message", args.message.is_some()),
     ];
     let given = given

@@ -109,6 +109,13 @@ fn options_of_other_imports_are_refused() {
         &["--virtual"],
         &["-m", "x"],
         &["--append", "t"],
+        &["--skip-unsupported"],
+        &["--split-compound"],
+        &["--overviews", "none"],
+        &["--overlap", "first"],
+        &["--unpack"],
+        &["--legacy-endian"],
+        &["--dry-run"],
     ] {
         let error = world.fails(2, &[&["import", "old", "new"][..], option].concat());
         assert!(
