@@ -1,6 +1,8 @@
 //! Opening and creating by location.
 
 use icefield_core::Repository;
+#[cfg(feature = "cache")]
+use icefield_storage_cache::DiskCache;
 
 use crate::{Error, Location, Schemes};
 
@@ -33,7 +35,7 @@ pub async fn open(location: &str) -> Result<Repository, Error> {
 /// # Errors
 /// As [`open`].
 #[cfg(feature = "cache")]
-pub async fn open_cached(location: &str, cache: &crate::DiskCache) -> Result<Repository, Error> {
+pub async fn open_cached(location: &str, cache: &DiskCache) -> Result<Repository, Error> {
     let storage = Schemes::standard()
         .storage(&Location::parse(location)?)
         .await?;

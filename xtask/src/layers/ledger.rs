@@ -54,29 +54,31 @@ const FACTS: &[Fact] = &[
     Fact {
         text: "layout::REPO",
         instead: "`Ledger::open` and `Ledger::was_upgraded` look for it",
-        // Bundles hold it, and errors, findings and reports name it.
+        // Bundles hold it, errors, findings and reports name it, and a cache tells by it what it must not keep.
         spared: &[
             "crates/maintenance/src/bundle.rs",
             "crates/maintenance/src/bundle/member.rs",
             "crates/maintenance/src/check/refs.rs",
             "crates/maintenance/src/check/repo.rs",
-            "crates/maintenance/src/check/run.rs",
+            "crates/maintenance/src/check/run/conclude.rs",
             "crates/maintenance/src/check/strays.rs",
             "crates/maintenance/src/copy/receive.rs",
             "crates/maintenance/src/downgrade/examine.rs",
             "crates/python/src/inspect/repo_info.rs",
+            "crates/storage-cache/src/policy.rs",
         ],
     },
     Fact {
         text: "layout::CONFIG",
         instead: "`Ledger::config` reads it, and `Edit::SetConfig` stores it",
-        // Copies and bundles move the file as it is.
+        // Copies and bundles move the file as it is; a cache asks for it to tell a near store.
         spared: &[
             "crates/maintenance/src/bundle.rs",
             "crates/maintenance/src/bundle/member.rs",
             "crates/maintenance/src/check/refs.rs",
             "crates/maintenance/src/check/strays.rs",
             "crates/maintenance/src/copy/settings.rs",
+            "crates/storage-cache/src/cached.rs",
         ],
     },
 ];
