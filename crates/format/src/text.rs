@@ -4,6 +4,7 @@ use std::borrow::Borrow;
 use std::fmt;
 
 use bytes::Bytes;
+use flatbuffers::{FlatBufferBuilder, WIPOffset};
 
 /// A text. Hostile files may use one string, or overlapping ones, any number of times; so texts of which there may be many
 /// are not copied. Compares by its bytes, as texts do.
@@ -14,6 +15,16 @@ impl Text {
     /// Returns a text that lies in the buffer.
     pub(crate) fn within(buffer: &Bytes, text: &str) -> Self {
         Self(buffer.slice_ref(text.as_bytes()))
+    }
+
+    /// Returns the length in bytes.
+    pub(crate) fn byte_len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Writes the text as a string of a table, without reading it as a text again: `repo` has one for each commit.
+    pub(crate) fn write<'b>(&self, builder: &mut FlatBufferBuilder<'b>) -> WIPOffset<&'b str> {
+        WIPOffset::new(builder.create_byte_string(&self.0).value())
     }
 
     pub(crate) fn as_str(&self) -> &str {

@@ -70,22 +70,22 @@ impl RepoInfo {
             let text = metadata
                 .0
                 .iter()
-                .map(|(name, value)| name.as_str().len() + value.len());
+                .map(|(name, value)| name.byte_len() + value.len());
             (metadata.0.len(), text.sum::<usize>())
         };
         for name in self.branches.keys().chain(self.tags.keys()) {
-            add(1, name.as_str().len());
+            add(1, name.byte_len());
         }
         // Names of deleted tags are strings and no tables, which a reader counts, too.
         for name in &self.deleted_tags {
-            add(1, name.as_str().len());
+            add(1, name.byte_len());
         }
         for entry in self.snapshots.entries.iter() {
             let (count, text) = items(&entry.details.metadata);
             let details = &entry.details;
             add(
                 1 + count,
-                text + details.message.as_str().len() + details.pruned.len(),
+                text + details.message.byte_len() + details.pruned.len(),
             );
         }
         for update in self.log.updates() {
@@ -109,7 +109,7 @@ impl RepoInfo {
         let deleted: Vec<_> = self
             .deleted_tags
             .iter()
-            .map(|name| builder.create_string(name.as_str()))
+            .map(|name| name.write(builder))
             .collect();
         let args = fb::RepoArgs {
             spec_version: SpecVersion::V2 as u8,
@@ -140,7 +140,7 @@ impl RepoInfo {
         let table = |(name, id): (&Text, &SnapshotId)| {
             let at = self.snapshots.position(id);
             let args = fb::RefArgs {
-                name: Some(builder.create_string(name.as_str())),
+                name: Some(name.write(builder)),
                 snapshot_index: at.expect("BUG: every ref is a snapshot of the graph") as u32,
             };
             fb::Ref::create(builder, &args)
@@ -161,7 +161,7 @@ impl RepoInfo {
                 id: Some(&id),
                 parent_offset: entry.parent.map_or(-1, u32::cast_signed),
                 flushed_at: details.flushed_at,
-                message: Some(builder.create_string(details.message.as_str())),
+                message: Some(details.message.write(builder)),
                 metadata: metadata(builder, &details.metadata),
                 // Absent, never an empty list.
                 pruned_ancestor_tx_logs: (!pruned.is_empty())
@@ -223,7 +223,7 @@ fn metadata(
     }
     let item = |(name, value): &(Text, Bytes)| {
         let args = fb::MetadataItemArgs {
-            name: Some(builder.create_string(name.as_str())),
+            name: Some(name.write(builder)),
             value: Some(builder.create_vector(value)),
         };
         fb::MetadataItem::create(builder, &args)
