@@ -16,7 +16,7 @@ pub(crate) fn on_disk(file_len: u64) -> u64 {
 
 /// The right to write entries, or alone to delete them. It ends with the value, or with the process.
 #[derive(Debug)]
-pub(crate) struct Turn(#[expect(dead_code, reason = "holds the lock")] File);
+pub(crate) struct Turn(File);
 
 impl Turn {
     /// Takes the right to write, which many may have; `None` while another process deletes.
@@ -37,6 +37,13 @@ impl Turn {
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        // Not left to the close: a child forked at this moment has a copy of the descriptor.
+        let _refused = self.0.unlock();
     }
 }
 
@@ -74,6 +81,13 @@ impl Count {
     }
 }
 
+impl Drop for Count {
+    fn drop(&mut self) {
+        // As for a turn.
+        let _refused = self.file.unlock();
+    }
+}
+
 /// Counts `bytes` in, if there is room for them; `false` if there is not, or if nothing is known of what is there.
 pub(crate) fn reserve(layout: &CacheLayout, bytes: u64, limit: u64) -> io::Result<bool> {
     let count = Count::open(layout)?;
@@ -108,4 +122,28 @@ fn own_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     options.mode(0o600).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A child that is forked has the descriptors of its parent, as a clone has.
+    #[test]
+    fn a_copy_of_the_descriptor_keeps_no_lock() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let layout = CacheLayout::new(directory.path());
+        std::fs::create_dir(layout.root()).expect("made");
+        let turn = Turn::to_delete(&layout).expect("opened").expect("free");
+        let _copy = turn.0.try_clone().expect("copied");
+        assert!(Turn::to_write(&layout).expect("opened").is_none());
+        drop(turn);
+        assert!(Turn::to_delete(&layout).expect("opened").is_some());
+
+        let count = Count::open(&layout).expect("opened");
+        let _copy = count.file.try_clone().expect("copied");
+        drop(count);
+        let other = own_file(&layout.usage()).expect("opened");
+        assert!(other.try_lock().is_ok());
+    }
 }
