@@ -12,7 +12,7 @@ use icefield_storage::GetRange;
 use crate::entry::{self, Entry, EntryHead, Loaded};
 use crate::evict;
 use crate::layout::{CacheLayout, ObjectPaths};
-use crate::usage::{self, Turn, on_disk};
+use crate::usage::{self, Reserved, Turn, on_disk};
 
 /// How old the note of the last read of an entry becomes before it is renewed.
 const TOUCH_AFTER: Duration = Duration::from_secs(60);
@@ -34,7 +34,7 @@ pub(crate) enum Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
     Written,
-    /// Another process deletes entries, or too many are being written to delete any.
+    /// Another process deletes entries, or does not give the count back, or too many are being written to delete any.
     Busy,
     /// It is too large for this cache.
     TooLarge,
@@ -151,12 +151,16 @@ pub(crate) fn store(
         let Some(turn) = turn else {
             return Ok(Stored::Busy);
         };
-        if usage::reserve(layout, bytes, limit)? {
-            let written = write(layout, object, head, parts, mark);
-            if written.is_err() {
-                usage::give_back(layout, bytes)?;
+        match usage::reserve(layout, bytes, limit)? {
+            Reserved::Counted => {
+                let written = write(layout, object, head, parts, mark);
+                if written.is_err() {
+                    usage::give_back(layout, bytes)?;
+                }
+                return written.map(|()| Stored::Written);
             }
-            return written.map(|()| Stored::Written);
+            Reserved::Busy => return Ok(Stored::Busy),
+            Reserved::NoRoom => {}
         }
         drop(turn);
         if !evict::make_room(layout, limit, bytes)? {

@@ -11,7 +11,7 @@ use crate::usage::{self, Turn, on_disk};
 
 /// Makes room for `needed` bytes below `limit`, counts what is there anew, and deletes what writers that are gone have left
 /// half-written. Of the rest it keeps nine tenths of the limit, so that this happens seldom. Returns `false` if another
-/// process has a turn.
+/// process has a turn, or the count.
 pub(crate) fn make_room(layout: &CacheLayout, limit: u64, needed: u64) -> io::Result<bool> {
     let Some(_turn) = Turn::to_delete(layout)? else {
         return Ok(false);
@@ -40,9 +40,9 @@ pub(crate) fn make_room(layout: &CacheLayout, limit: u64, needed: u64) -> io::Re
         })?;
         remove_empty(&layout.entries());
     }
-    usage::set(layout, total.saturating_sub(deleted))?;
+    let is_set = usage::set(layout, total.saturating_sub(deleted))?;
     tracing::debug!(total, deleted, limit, "entries of the cache were deleted");
-    Ok(true)
+    Ok(is_set)
 }
 
 /// Returns the second in which the youngest entries that must go were read last; `None` if all may stay.

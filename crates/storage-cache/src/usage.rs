@@ -4,10 +4,21 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::layout::CacheLayout;
+
+/// How long one waits for the count, in steps: a process holds it for microseconds, unless it is stopped.
+const WAITS: [Duration; 5] = [
+    Duration::from_millis(1),
+    Duration::from_millis(2),
+    Duration::from_millis(4),
+    Duration::from_millis(8),
+    Duration::from_millis(16),
+];
 
 /// Bytes that a file takes on the disk, about.
 pub(crate) fn on_disk(file_len: u64) -> u64 {
@@ -54,10 +65,21 @@ struct Count {
 }
 
 impl Count {
-    fn open(layout: &CacheLayout) -> io::Result<Self> {
+    /// Returns the count; `None` if another process has it and does not give it back soon.
+    fn open(layout: &CacheLayout) -> io::Result<Option<Self>> {
         let file = own_file(&layout.usage())?;
-        file.lock()?;
-        Ok(Self { file })
+        let mut waits = WAITS.iter();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(Self { file })),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            match waits.next() {
+                Some(wait) => thread::sleep(*wait),
+                None => return Ok(None),
+            }
+        }
     }
 
     /// Returns the count, `None` if it is not known.
@@ -88,33 +110,54 @@ impl Drop for Count {
     }
 }
 
-/// Counts `bytes` in, if there is room for them; `false` if there is not, or if nothing is known of what is there.
-pub(crate) fn reserve(layout: &CacheLayout, bytes: u64, limit: u64) -> io::Result<bool> {
-    let count = Count::open(layout)?;
+/// What became of bytes that were to be counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reserved {
+    Counted,
+    /// There is no room for them, or nothing is known of what is there.
+    NoRoom,
+    /// Another process has the count.
+    Busy,
+}
+
+/// Counts `bytes` in, if there is room for them.
+pub(crate) fn reserve(layout: &CacheLayout, bytes: u64, limit: u64) -> io::Result<Reserved> {
+    let Some(count) = Count::open(layout)? else {
+        return Ok(Reserved::Busy);
+    };
     let after = count.read()?.and_then(|used| used.checked_add(bytes));
     match after.filter(|after| *after <= limit) {
-        Some(after) => count.write(after).map(|()| true),
-        None => Ok(false),
+        Some(after) => count.write(after).map(|()| Reserved::Counted),
+        None => Ok(Reserved::NoRoom),
     }
 }
 
-/// Counts `bytes` out that were reserved and not written.
+/// Counts `bytes` out that were reserved and not written. If another process has the count, they stay in it until it is made
+/// anew.
 pub(crate) fn give_back(layout: &CacheLayout, bytes: u64) -> io::Result<()> {
-    let count = Count::open(layout)?;
+    let Some(count) = Count::open(layout)? else {
+        return Ok(());
+    };
     match count.read()? {
         Some(used) => count.write(used.saturating_sub(bytes)),
         None => Ok(()),
     }
 }
 
-/// Sets the count to what was found.
-pub(crate) fn set(layout: &CacheLayout, bytes: u64) -> io::Result<()> {
-    Count::open(layout)?.write(bytes)
+/// Sets the count to what was found; `false` if another process has it.
+pub(crate) fn set(layout: &CacheLayout, bytes: u64) -> io::Result<bool> {
+    match Count::open(layout)? {
+        Some(count) => count.write(bytes).map(|()| true),
+        None => Ok(false),
+    }
 }
 
 /// Returns the count, `None` if it is not known.
 pub(crate) fn used(layout: &CacheLayout) -> io::Result<Option<u64>> {
-    Count::open(layout)?.read()
+    match Count::open(layout)? {
+        Some(count) => count.read(),
+        None => Ok(None),
+    }
 }
 
 /// Opens a file for the user of this process alone, empty at first.
@@ -140,7 +183,7 @@ mod tests {
         drop(turn);
         assert!(Turn::to_delete(&layout).expect("opened").is_some());
 
-        let count = Count::open(&layout).expect("opened");
+        let count = Count::open(&layout).expect("opened").expect("free");
         let _copy = count.file.try_clone().expect("copied");
         drop(count);
         let other = own_file(&layout.usage()).expect("opened");

@@ -137,6 +137,27 @@ async fn other_versions_and_other_files_are_left_alone() {
     assert!(tag.starts_with("Signature: 8a477f597d28d172789f06886806bc55"));
 }
 
+/// As a process that was stopped in the middle holds it.
+#[tokio::test]
+async fn a_count_that_is_not_given_back_is_not_waited_for() {
+    let (bucket, directory) = (Bucket::new(), TempDir::new().unwrap());
+    let cache = cache(&directory);
+    let storage = bucket.behind(&cache).await;
+    bucket.put(&chunk(1), pattern(9000, 1)).await;
+    let usage = directory.path().join("icefield-cache-1/usage");
+    let held = fs::File::create(usage).unwrap();
+    held.lock().unwrap();
+    let reading = tokio::time::timeout(Duration::from_secs(20), read(&storage, &chunk(1)));
+    let found = reading.await;
+    // Before anything is asserted, or a reader that waits for it would do so for ever.
+    held.unlock().unwrap();
+    assert_eq!(found.expect("read meanwhile"), pattern(9000, 1));
+    let statistics = cache.statistics();
+    assert_eq!((statistics.written, statistics.not_written), (0, 1));
+    read(&storage, &chunk(1)).await;
+    assert_eq!(cache.statistics().written, 1);
+}
+
 /// Odd things in the place of files: each read is right.
 #[tokio::test]
 async fn things_that_are_no_entries_do_no_harm() {
