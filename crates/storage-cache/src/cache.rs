@@ -13,7 +13,7 @@ use icefield_storage::{Clock, Entropy, GetRange, SystemClock, SystemEntropy, Ver
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-use crate::disk::{self, Found, Stored, WriteMark};
+use crate::disk::{self, Found, Stored, UnsafeFolder, WriteMark};
 use crate::entry::EntryHead;
 use crate::error::CacheError;
 use crate::layout::{CacheLayout, ObjectPaths};
@@ -104,32 +104,34 @@ impl DiskCache {
             return Err(CacheError::TooSmall { path, bytes, least });
         }
         let layout = CacheLayout::new(&path);
-        let made = disk::make_folders(&layout);
-        // Of a cache that is there already, and may not be written, what it has can be read.
-        let checked = disk::unsafe_folder(layout.root());
-        match (made, checked) {
-            (_, Ok(Some(problem))) => Err(CacheError::Unsafe { path, problem }),
-            (Err(source), Err(_)) => Err(CacheError::Unusable {
-                path,
-                action: "made",
-                source,
-            }),
-            (Ok(()), Err(source)) => Err(CacheError::Unusable {
-                path,
-                action: "read",
-                source,
-            }),
-            (_, Ok(None)) => Ok(Self(Arc::new(Inner {
-                path,
-                layout,
-                limit: bytes,
-                clock,
-                entropy,
-                threads: Semaphore::new(THREADS),
-                paused_until: AtomicU64::new(0),
-                counts: Counts::default(),
-            }))),
+        match disk::make_root(&layout) {
+            Ok(None) => {}
+            Ok(Some(UnsafeFolder { path, problem })) => {
+                return Err(CacheError::Unsafe { path, problem });
+            }
+            Err(source) => {
+                let action = "made";
+                return Err(CacheError::Unusable {
+                    path,
+                    action,
+                    source,
+                });
+            }
         }
+        if let Err(error) = disk::make_folders(&layout) {
+            // Of a cache that is there already, and may not be written, what it has can be read.
+            tracing::debug!(path = %path.display(), %error, "the cache may not be written");
+        }
+        Ok(Self(Arc::new(Inner {
+            path,
+            layout,
+            limit: bytes,
+            clock,
+            entropy,
+            threads: Semaphore::new(THREADS),
+            paused_until: AtomicU64::new(0),
+            counts: Counts::default(),
+        })))
     }
 
     /// Opens the cache that a text names.

@@ -1,9 +1,9 @@
 //! Entries on the disk: finding, reading, writing. All of it blocks.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -18,6 +18,7 @@ use crate::usage::{self, Reserved, Turn, on_disk};
 const TOUCH_AFTER: Duration = Duration::from_secs(60);
 /// What `CACHEDIR.TAG` begins with, by <https://bford.info/cachedir/>.
 const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n# This is a cache of icefield.\n";
+const OPEN_TO_OTHERS: &str = "may be written by other users";
 
 /// What the cache has of an object.
 #[derive(Debug)]
@@ -49,19 +50,57 @@ pub(crate) struct WriteMark {
     pub(crate) now: SystemTime,
 }
 
-/// Makes the folders of a cache, where they are missing.
+/// A folder into which others may write.
+#[derive(Debug)]
+pub(crate) struct UnsafeFolder {
+    pub(crate) path: PathBuf,
+    pub(crate) problem: &'static str,
+}
+
+/// Makes the directory that the user named and the cache's own folder in it, where they are missing. Returns what is wrong
+/// with who may write there.
+pub(crate) fn make_root(layout: &CacheLayout) -> io::Result<Option<UnsafeFolder>> {
+    let own = layout.root();
+    let named = own.parent().unwrap_or(own);
+    let found = |path: &Path, problem| UnsafeFolder {
+        path: path.to_owned(),
+        problem,
+    };
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder.create(named)?;
+    if let Some(problem) = unsafe_parent(&fs::metadata(named)?) {
+        return Ok(Some(found(named, problem)));
+    }
+    builder.create(own)?;
+    let problem = unsafe_folder(&fs::symlink_metadata(own)?);
+    Ok(problem.map(|problem| found(own, problem)))
+}
+
+/// Makes what is in the cache's own folder, where it is missing.
 pub(crate) fn make_folders(layout: &CacheLayout) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700);
     builder.create(layout.entries())?;
     builder.create(layout.writing())?;
-    if let Some(path) = layout.root().parent() {
-        let tag = path.join("CACHEDIR.TAG");
-        if !tag.exists() {
-            fs::write(tag, TAG)?;
-        }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    match options.open(layout.tag()) {
+        Ok(mut tag) => tag.write_all(TAG.as_bytes()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
     }
-    Ok(())
+}
+
+/// As [`make_root`] and [`make_folders`], after the directory was deleted.
+fn make_again(layout: &CacheLayout) -> io::Result<()> {
+    match make_root(layout)? {
+        None => make_folders(layout),
+        Some(found) => Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!("{} {}", found.path.display(), found.problem),
+        )),
+    }
 }
 
 /// Looks for what `range` asks for.
@@ -143,7 +182,7 @@ pub(crate) fn store(
         let turn = match Turn::to_write(layout) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 // The directory was deleted.
-                make_folders(layout)?;
+                make_again(layout)?;
                 Turn::to_write(layout)?
             }
             turn => turn?,
@@ -237,12 +276,28 @@ pub(crate) fn forget(object: &ObjectPaths) {
     let _not_there = fs::remove_dir_all(object.parts());
 }
 
-/// Returns what is wrong with who may write into a folder.
-pub(crate) fn unsafe_folder(folder: &Path) -> io::Result<Option<&'static str>> {
-    let metadata = fs::metadata(folder)?;
-    let owner = metadata.uid();
-    if owner != 0 && owner != rustix::process::geteuid().as_raw() {
-        return Ok(Some("belongs to another user"));
+/// Returns what is wrong with who may write into the cache's own folder.
+fn unsafe_folder(metadata: &Metadata) -> Option<&'static str> {
+    if metadata.is_symlink() {
+        return Some("is a link");
     }
-    Ok((metadata.mode() & 0o022 != 0).then_some("may be written by other users"))
+    unsafe_owner(metadata).or_else(|| is_open_to_others(metadata).then_some(OPEN_TO_OTHERS))
+}
+
+/// Returns what is wrong with who may rename or replace folders in a folder.
+fn unsafe_parent(metadata: &Metadata) -> Option<&'static str> {
+    // In a sticky folder, such as `/tmp`, only the owner of a file does so.
+    let is_sticky = metadata.mode() & 0o1000 != 0;
+    unsafe_owner(metadata)
+        .or_else(|| (is_open_to_others(metadata) && !is_sticky).then_some(OPEN_TO_OTHERS))
+}
+
+fn unsafe_owner(metadata: &Metadata) -> Option<&'static str> {
+    let owner = metadata.uid();
+    let is_ours = owner == 0 || owner == rustix::process::geteuid().as_raw();
+    (!is_ours).then_some("belongs to another user")
+}
+
+fn is_open_to_others(metadata: &Metadata) -> bool {
+    metadata.mode() & 0o022 != 0
 }

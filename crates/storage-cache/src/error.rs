@@ -34,9 +34,9 @@ pub enum CacheError {
         "the cache {} {problem}, so that others could put wrong chunks there: choose another directory", .path.display()
     )]
     Unsafe {
-        /// The directory.
+        /// The directory, or the cache's own folder in it.
         path: PathBuf,
-        /// The owner, or the mode.
+        /// The owner, the mode, or that it is a link.
         problem: &'static str,
     },
     /// The operating system refused.
@@ -46,7 +46,7 @@ pub enum CacheError {
     Unusable {
         /// The directory.
         path: PathBuf,
-        /// What was tried: `made`, `read`.
+        /// What was tried: `made`.
         action: &'static str,
         /// The error of the operating system.
         source: io::Error,

@@ -1,8 +1,8 @@
 //! Where things lie in the directory of a cache.
 //!
 //! ```text
-//! PATH/CACHEDIR.TAG                     tells backups to leave the directory out
 //! PATH/icefield-cache-1/lock            held shared while an entry is written, alone while some are deleted
+//!                      /CACHEDIR.TAG    tells backups to leave the folder out
 //!                      /usage           bytes of all entries, and a checksum of that
 //!                      /writing/RANDOM  entries that are being written
 //!                      /entries/REPOSITORY/XX/KIND-ID                      a whole object
@@ -41,6 +41,10 @@ impl CacheLayout {
 
     pub(crate) fn lock(&self) -> PathBuf {
         self.root.join("lock")
+    }
+
+    pub(crate) fn tag(&self) -> PathBuf {
+        self.root.join("CACHEDIR.TAG")
     }
 
     pub(crate) fn usage(&self) -> PathBuf {

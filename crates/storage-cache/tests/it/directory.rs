@@ -48,6 +48,42 @@ fn a_folder_that_others_may_write_is_refused() {
     cache(&directory);
 }
 
+#[test]
+fn a_directory_in_which_others_may_rename_is_refused() {
+    let directory = TempDir::new().unwrap();
+    let named = directory.path().join("named");
+    fs::create_dir(&named).unwrap();
+    let own = named.join("icefield-cache-1");
+    for mode in [0o720, 0o702, 0o777] {
+        fs::set_permissions(&named, fs::Permissions::from_mode(mode)).unwrap();
+        let error = DiskCache::open(&named, 1 << 20).expect_err("open to others");
+        assert!(matches!(error, CacheError::Unsafe { .. }), "{error:?}");
+        assert!(!own.exists(), "nothing is made there");
+    }
+    // In one that is sticky, as `/tmp`, they may not.
+    fs::set_permissions(&named, fs::Permissions::from_mode(0o1777)).unwrap();
+    cache_of(&named, 1 << 20);
+}
+
+#[test]
+fn a_link_in_the_place_of_the_caches_own_folder_is_refused() {
+    let directory = TempDir::new().unwrap();
+    let (named, other) = (
+        directory.path().join("named"),
+        directory.path().join("other"),
+    );
+    fs::create_dir(&named).unwrap();
+    fs::create_dir(&other).unwrap();
+    symlink(&other, named.join("icefield-cache-1")).unwrap();
+    let error = DiskCache::open(&named, 1 << 20).expect_err("a link");
+    assert!(error.to_string().contains("is a link"), "{error}");
+    assert!(files(&other).is_empty());
+    // The directory that is named may be one.
+    let link = directory.path().join("link");
+    symlink(&other, &link).unwrap();
+    cache_of(&link, 1 << 20);
+}
+
 #[tokio::test]
 async fn a_directory_that_is_deleted_while_in_use_is_made_again() {
     let (bucket, directory) = (Bucket::new(), TempDir::new().unwrap());
@@ -133,8 +169,23 @@ async fn other_versions_and_other_files_are_left_alone() {
             other
         );
     }
-    let tag = fs::read_to_string(directory.path().join("CACHEDIR.TAG")).unwrap();
+}
+
+/// The directory that is named may be one with other files, such as a home.
+#[test]
+fn backups_leave_out_the_folder_of_the_cache_alone() {
+    let directory = TempDir::new().unwrap();
+    cache(&directory);
+    assert!(!directory.path().join("CACHEDIR.TAG").exists());
+    let path = directory.path().join("icefield-cache-1/CACHEDIR.TAG");
+    let tag = fs::read_to_string(&path).unwrap();
     assert!(tag.starts_with("Signature: 8a477f597d28d172789f06886806bc55"));
+    // What is there already is left as it is, and a link is not followed.
+    let elsewhere = directory.path().join("elsewhere");
+    fs::remove_file(&path).unwrap();
+    symlink(&elsewhere, &path).unwrap();
+    cache(&directory);
+    assert!(!elsewhere.exists());
 }
 
 /// As a process that was stopped in the middle holds it.
