@@ -251,10 +251,11 @@ impl Storage for CachedStorage {
         payload: Payload,
         options: PutOptions,
     ) -> Result<PutOutcome, StorageError> {
-        // What is created anew has no entries.
         let creates = options.mode == PutMode::Create;
         let outcome = self.inner.put(key, payload, options).await;
-        if !creates {
+        // What is created anew has no entries. After any other outcome the caller asks what is stored, and an entry does not
+        // know that.
+        if !(creates && matches!(outcome, Ok(PutOutcome::Written(_)))) {
             self.forget(key).await;
         }
         outcome

@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::StreamExt;
+use icefield_storage::wrap::FaultyStorage;
+use icefield_storage::wrap::fault::{Decision, Delivery, Plan, Verb};
 use icefield_storage::{
-    Body, CopyOptions, DeleteOutcome, Deletion, GetOptions, GetRange, PutMode, PutOptions,
-    PutOutcome, Storage, StorageError, StorageExt,
+    Body, Compared, CopyOptions, DeleteOutcome, Deletion, GetOptions, GetRange, PutMode,
+    PutOptions, PutOutcome, Storage, StorageError, StorageExt,
 };
+use icefield_storage_cache::CachedStorage;
 use tempfile::TempDir;
 
 use crate::support::{
@@ -133,9 +136,7 @@ async fn nothing_is_kept_before_the_version_of_the_format_is_known() {
     bucket.put(&chunk(1), "bytes".into()).await;
     let inner: Arc<dyn Storage> = Arc::new(bucket.counting.clone());
     let cache = cache(&directory);
-    let storage: Arc<dyn Storage> = Arc::new(icefield_storage_cache::CachedStorage::new(
-        inner, &cache, "x",
-    ));
+    let storage: Arc<dyn Storage> = Arc::new(CachedStorage::new(inner, &cache, "x"));
     for _ in 0..2 {
         assert_eq!(read(&storage, &chunk(1)).await, "bytes");
         assert_eq!(bucket.gets(), 1);
@@ -312,6 +313,42 @@ async fn an_object_that_was_created_is_read_from_the_store_once() {
     assert!(matches!(create("mine").await, PutOutcome::Written(_)));
     assert!(matches!(create("other").await, PutOutcome::Refused));
     assert_eq!(read(&storage, &chunk(1)).await, "mine");
+}
+
+/// Whether our bytes are stored is a question to the store, whatever the disk has from before.
+#[tokio::test]
+async fn a_write_that_was_not_acknowledged_is_compared_with_the_store() {
+    for is_other in [true, false] {
+        let (bucket, directory) = (Bucket::new(), TempDir::new().unwrap());
+        let faulty = FaultyStorage::new(Arc::new(bucket.memory.clone()), Plan::none());
+        let inner: Arc<dyn Storage> = Arc::new(faulty.clone());
+        let storage: Arc<dyn Storage> =
+            Arc::new(CachedStorage::new(inner, &cache(&directory), "x"));
+        storage.try_read(&key("repo")).await.unwrap();
+        bucket.put(&chunk(1), "mine".into()).await;
+        assert_eq!(read(&storage, &chunk(1)).await, "mine");
+        assert_eq!(entries(directory.path()).len(), 1);
+        // Another process deletes it, and a third one writes there.
+        let deletion = Deletion::from(chunk(1));
+        bucket.memory.delete_one(deletion).await.unwrap();
+        if is_other {
+            bucket.put(&chunk(1), "other".into()).await;
+        } else {
+            faulty.set_plan(Plan::none().on(Verb::Put, 0, Decision::Late(Delivery::OnDemand)));
+        }
+        let put = storage.put_immutable(&chunk(1), "mine".into(), PutOptions::default());
+        let outcome = put.await.unwrap();
+        match is_other {
+            true => assert!(matches!(outcome, PutOutcome::Refused), "{outcome:?}"),
+            false => assert!(matches!(outcome, PutOutcome::Unknown(_)), "{outcome:?}"),
+        }
+        let compared = storage.compare(&chunk(1), b"mine").await.unwrap();
+        let expected = match is_other {
+            true => Compared::Other,
+            false => Compared::Absent,
+        };
+        assert_eq!(compared, expected);
+    }
 }
 
 #[tokio::test]
