@@ -122,7 +122,8 @@ impl CachedStorage {
 
 impl DiskCache {
     /// Puts the cache in front of the store of a repository. A store that answers without a network gets none: memory, and
-    /// disks, which the operating system caches. Neither does one whose place has no name that other processes know.
+    /// disks, which the operating system caches. Neither does one whose place has no name that other processes know: one that
+    /// was made with `object_store` directly, or an HTTP server with a query in its URL.
     ///
     /// May block on a disk.
     pub fn over(&self, storage: Arc<dyn Storage>) -> Arc<dyn Storage> {
@@ -152,6 +153,11 @@ impl CacheSpec {
     }
 }
 
+/// What the places begin with that the stores behind a network name alike in all processes. [`Storage::place`] promises that
+/// for one process only: a store in memory, or one that an application made with `object_store`, is named by its address,
+/// which another process gives to another store.
+const DURABLE: [&str; 4] = ["s3:", "gcs:", "azure:", "http:"];
+
 /// Returns the name that all processes have for the place of a store behind a network; `None` of any other.
 fn far_place(storage: &dyn Storage) -> Option<String> {
     // It need not be there: the question is whether there is an answer without waiting.
@@ -160,7 +166,8 @@ fn far_place(storage: &dyn Storage) -> Option<String> {
         .try_get_blocking(&key, &GetRange::Bounded(0..1).into())
         .is_some();
     let place = storage.place()?;
-    (!is_near && !place.starts_with("memory:")).then_some(place)
+    let is_durable = DURABLE.iter().any(|start| place.starts_with(start));
+    (!is_near && is_durable).then_some(place)
 }
 
 /// Makes the answer of an entry, within the limit of the reader.

@@ -109,7 +109,8 @@ impl HttpBuilder {
             .with_http_connector(straight)
             .build()
             .map_err(|_| not_made(&name, "url"))?;
-        self.options.place = Some(format!("http:{name}"));
+        // A query may say which of two repositories it is, and is a secret: such a store is known by its handle.
+        self.options.place = (name == self.url).then(|| format!("http:{name}"));
         self.options.name = Some(name);
         let (clock, entropy) = (self.clock, self.entropy);
         Ok(self.options.open_with(Arc::new(store), clock, entropy))
@@ -174,6 +175,8 @@ impl fmt::Debug for HttpBuilder {
 
 #[cfg(test)]
 mod tests {
+    use icefield_storage::Storage;
+
     use super::*;
 
     #[test]
@@ -223,6 +226,21 @@ mod tests {
         }
         let open = HttpBuilder::new("https://host.org/x").public_only().open();
         assert!(open.is_ok());
+    }
+
+    #[test]
+    fn urls_that_differ_in_their_query_are_two_places() {
+        let place = |url| HttpBuilder::new(url).open().expect(url).place();
+        let (one, other) = (
+            HttpBuilder::new("https://host/x?repo=SECRET").open(),
+            HttpBuilder::new("https://host/x?repo=other").open(),
+        );
+        let (one, other) = (one.expect("a URL").place(), other.expect("a URL").place());
+        assert_ne!(one, other);
+        let one = one.expect("its handle");
+        assert!(one.starts_with("object-store:"), "{one}");
+        assert!(!one.contains("SECRET"), "{one}");
+        assert_eq!(place("https://host/x"), place("https://host/x"));
     }
 
     #[test]

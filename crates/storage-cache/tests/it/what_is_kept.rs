@@ -351,6 +351,27 @@ async fn a_write_that_was_not_acknowledged_is_compared_with_the_store() {
     }
 }
 
+/// An address is of one process: another process has another store there.
+#[test]
+fn stores_that_have_a_name_in_this_process_only_get_no_cache() {
+    let directory = TempDir::new().unwrap();
+    let cache = cache(&directory);
+    for (place, is_cached) in [
+        (Some("s3:amazon:bucket/ocean"), true),
+        (Some("s3:amazon:bucket/, below \"ocean/\""), true),
+        (Some("gcs:google:bucket/ocean"), true),
+        (Some("azure:microsoft:account/container/ocean"), true),
+        (Some("http:https://example.org/ocean"), true),
+        (Some("object-store:0x7f12a4001230/ocean"), false),
+        (Some("memory:0x7f12a4001230"), false),
+        (None, false),
+    ] {
+        let storage = cache.over(parted::placed(place));
+        let shown = storage.to_string();
+        assert_eq!(shown.contains("cached in"), is_cached, "{place:?}: {shown}");
+    }
+}
+
 #[tokio::test]
 async fn short_reads_are_answered_on_the_thread_that_asks() {
     let (bucket, directory) = (Bucket::new(), TempDir::new().unwrap());
@@ -393,15 +414,20 @@ mod parted {
     type Parts = Vec<Result<Bytes, StorageError>>;
 
     #[derive(Debug)]
-    struct Parted(Mutex<Option<Parts>>, u64);
+    struct Parted(Mutex<Option<Parts>>, u64, Option<&'static str>);
 
     pub(super) async fn store(parts: Parts, size: u64, cache: &DiskCache) -> Arc<dyn Storage> {
-        let inner = Arc::new(Parted(Mutex::new(Some(parts)), size));
+        let inner = Arc::new(Parted(Mutex::new(Some(parts)), size, None));
         let storage = CachedStorage::new(inner, cache, "parted");
         let repo = Key::parse("repo").unwrap();
         let asked = storage.get(&repo, GetOptions::default()).await;
         assert!(asked.is_err_and(|error| error.is_not_found()));
         Arc::new(storage)
+    }
+
+    /// A store far away whose place has this name.
+    pub(super) fn placed(place: Option<&'static str>) -> Arc<dyn Storage> {
+        Arc::new(Parted(Mutex::new(None), 0, place))
     }
 
     impl std::fmt::Display for Parted {
@@ -412,6 +438,10 @@ mod parted {
 
     #[async_trait]
     impl Storage for Parted {
+        fn place(&self) -> Option<String> {
+            self.2.map(str::to_owned)
+        }
+
         fn capabilities(&self) -> Capabilities {
             Capabilities::full(KeyForm::Raw)
         }
