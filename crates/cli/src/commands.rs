@@ -66,7 +66,7 @@ pub(crate) struct Context {
     schemes: Schemes,
     /// The foreign files that repositories may refer to.
     access: VirtualAccess,
-    /// Where what is read over a network is kept.
+    /// Where what is read over a network is kept; without it, the environment may say so.
     #[cfg(feature = "cache")]
     cache: Option<icefield::CacheSpec>,
 }
@@ -83,10 +83,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
     let mut context = Context::new(args.fsync, &args.grant)?;
     #[cfg(feature = "cache")]
     {
-        context.cache = match args.cache {
-            Some(cache) => Some(cache),
-            None => icefield::CacheSpec::from_environment().map_err(Error::from)?,
-        };
+        context.cache = args.cache;
     }
     match args.command {
         Command::Init(args) => init::run(&context, args).await,
@@ -233,9 +230,11 @@ impl Context {
     async fn cached_storage(&self, location: &Location) -> Result<Arc<dyn Storage>, Failure> {
         let storage = self.storage_of_repository(location).await?;
         #[cfg(feature = "cache")]
-        if let Some(cache) = &self.cache {
-            return Ok(cache.over(storage).map_err(Error::from)?);
+        let storage = match &self.cache {
+            Some(cache) => cache.over(storage),
+            None => icefield::CacheSpec::of_environment_over(storage),
         }
+        .map_err(Error::from)?;
         Ok(storage)
     }
 

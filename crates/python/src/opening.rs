@@ -29,10 +29,7 @@ impl Opening {
         grants: Vec<Grant>,
         cache: Option<&str>,
     ) -> Result<Self, Failure> {
-        let cache = match cache {
-            Some(text) => text.parse().map(Some),
-            None => icefield::CacheSpec::from_environment(),
-        };
+        let cache = cache.map(str::parse).transpose();
         Ok(Self {
             place: storage.storage_handle()?,
             cache: cache.map_err(icefield::Error::from)?,
@@ -67,9 +64,10 @@ impl Opening {
     async fn builder(self) -> Result<RepositoryBuilder, Failure> {
         let storage = self.place.open().await?;
         let storage = match &self.cache {
-            Some(cache) => cache.over(storage).map_err(icefield::Error::from)?,
-            None => storage,
+            Some(cache) => cache.over(storage),
+            None => icefield::CacheSpec::of_environment_over(storage),
         };
+        let storage = storage.map_err(icefield::Error::from)?;
         let builder = icefield::Repository::builder(storage);
         let builder = builder.spec_version(self.spec_version);
         Ok(builder.config(self.config).virtual_access(self.access))

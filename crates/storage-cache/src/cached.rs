@@ -151,6 +151,23 @@ impl CacheSpec {
             None => Ok(storage),
         }
     }
+
+    /// As [`CacheSpec::over`], with the cache that the environment names, if it names one. For a store that gets none, the
+    /// variable is not looked at.
+    ///
+    /// May block on a disk.
+    ///
+    /// # Errors
+    /// As [`CacheSpec::from_environment`] and [`DiskCache::open`].
+    pub fn of_environment_over(storage: Arc<dyn Storage>) -> Result<Arc<dyn Storage>, CacheError> {
+        if far_place(&*storage).is_none() {
+            return Ok(storage);
+        }
+        match Self::from_environment()? {
+            Some(spec) => spec.over(storage),
+            None => Ok(storage),
+        }
+    }
 }
 
 /// What the places begin with that the stores behind a network name alike in all processes. [`Storage::place`] promises that

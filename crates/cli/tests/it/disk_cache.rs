@@ -143,4 +143,8 @@ fn a_local_repository_needs_no_cache() {
     // Nor is a bad one in its way.
     world.file("file", "mine");
     world.ok(&["log", "r", "--cache", "file"]);
+    let mut command = world.command(&["log", "r"]);
+    command.env("ICEFIELD_CACHE", "kept,much");
+    let run = Run::of(command.output().expect("it runs"));
+    assert_eq!(run.code, 0, "{run:?}");
 }

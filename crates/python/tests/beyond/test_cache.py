@@ -142,8 +142,13 @@ def test_a_cache_that_cannot_be_is_named(server: Server, tmp_path: Path) -> None
         ic.Repository.open(storage, cache=b"cache")  # type: ignore[arg-type]
 
 
-def test_a_local_repository_has_none(tmp_path: Path) -> None:
+def test_a_local_repository_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     storage = ic.local_filesystem_storage(str(tmp_path / "repository"))
     repo = ic.Repository.create(storage, cache=tmp_path / "cache")
     assert repo.list_branches() == {"main"}
     assert not (tmp_path / "cache").exists()
+    # Nor is a misspelt one in its way.
+    monkeypatch.setenv("ICEFIELD_CACHE", f"{tmp_path / 'cache'},much")
+    assert ic.Repository.open(storage).list_branches() == {"main"}
