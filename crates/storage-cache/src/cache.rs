@@ -186,12 +186,19 @@ impl DiskCache {
     /// Looks for what a range asks for, on a thread that may wait.
     pub(crate) async fn find(&self, object: &ObjectPaths, range: &GetRange) -> Found {
         let (this, paths, range) = (self.clone(), object.clone(), range.clone());
-        let found = self.hop(move || this.find_blocking(&paths, &range)).await;
+        let find = move || this.find_blocking(&paths, &range, u64::MAX);
+        let found = self.hop(find).await;
         found.unwrap_or(Found::Nothing)
     }
 
-    pub(crate) fn find_blocking(&self, object: &ObjectPaths, range: &GetRange) -> Found {
-        let found = disk::find(object, range, self.0.clock.now());
+    /// Looks for what a range asks for, if that is at most `longest` bytes. Blocks.
+    pub(crate) fn find_blocking(
+        &self,
+        object: &ObjectPaths,
+        range: &GetRange,
+        longest: u64,
+    ) -> Found {
+        let found = disk::find(object, range, longest, self.0.clock.now());
         if matches!(found, Found::Flawed) {
             count(&self.0.counts.damaged, 1);
         }

@@ -337,13 +337,14 @@ impl Storage for CachedStorage {
         key: &Key,
         options: &GetOptions,
     ) -> Option<Result<Object, StorageError>> {
-        let is_short = match &options.range {
+        // How long a range without an end is, the head of the entry says.
+        let may_be_short = match &options.range {
             GetRange::Bounded(range) => range.end.saturating_sub(range.start) <= SHORT,
             _ => true,
         };
-        if is_short
+        if may_be_short
             && let Some((paths, Trust::Always)) = self.entries(key, options)
-            && let Found::Entry(entry) = self.cache.find_blocking(&paths, &options.range)
+            && let Found::Entry(entry) = self.cache.find_blocking(&paths, &options.range, SHORT)
         {
             self.cache.count_hit(entry.bytes.len());
             return Some(checked(key, options.max_size, entry));

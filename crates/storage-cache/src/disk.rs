@@ -103,27 +103,34 @@ fn make_again(layout: &CacheLayout) -> io::Result<()> {
     }
 }
 
-/// Looks for what `range` asks for.
-pub(crate) fn find(object: &ObjectPaths, range: &GetRange, now: SystemTime) -> Found {
-    match look(&object.whole, object, range, now) {
+/// Looks for what `range` asks for, if that is at most `longest` bytes.
+pub(crate) fn find(object: &ObjectPaths, range: &GetRange, longest: u64, now: SystemTime) -> Found {
+    let look = |path: &Path| look(path, object, range, longest, now);
+    match look(&object.whole) {
         Found::Nothing => {}
         found => return found,
     }
     let GetRange::Bounded(wanted) = range else {
         return Found::Nothing;
     };
-    match look(&object.part(wanted), object, range, now) {
+    match look(&object.part(wanted)) {
         Found::Nothing => match object.part_around(wanted) {
-            Some(path) => look(&path, object, range, now),
+            Some(path) => look(&path),
             None => Found::Nothing,
         },
         found => found,
     }
 }
 
-fn look(path: &Path, object: &ObjectPaths, range: &GetRange, now: SystemTime) -> Found {
+fn look(
+    path: &Path,
+    object: &ObjectPaths,
+    range: &GetRange,
+    longest: u64,
+    now: SystemTime,
+) -> Found {
     let loaded = open(path).and_then(|(file, length, written)| {
-        let loaded = entry::load(&file, length, object.id, range)?;
+        let loaded = entry::load(&file, length, object.id, range, longest)?;
         if matches!(loaded, Loaded::Hit(_)) {
             let age = now.duration_since(written).unwrap_or_default();
             if age > TOUCH_AFTER {

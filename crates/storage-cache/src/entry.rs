@@ -68,7 +68,7 @@ pub(crate) enum Loaded {
     Hit(Entry),
     /// The object is known, and has no such range: the answer is an error of the caller.
     OutOfObject(EntryHead),
-    /// The entry does not have all of what is asked for.
+    /// The entry does not have all of what is asked for, or that is longer than the reader takes.
     Elsewhere,
     /// The file is not what was written.
     Flawed,
@@ -216,7 +216,7 @@ impl EntryHead {
     }
 }
 
-/// Reads what `range` asks for from the file of an entry.
+/// Reads what `range` asks for from the file of an entry, if it is at most `longest` bytes.
 ///
 /// # Errors
 /// The operating system's; a file that is shorter than it was a moment ago is [`Loaded::Flawed`].
@@ -225,6 +225,7 @@ pub(crate) fn load(
     file_len: u64,
     id: EntryId,
     range: &GetRange,
+    longest: u64,
 ) -> io::Result<Loaded> {
     let read = || -> io::Result<Loaded> {
         let Some(head) = EntryHead::read(file, file_len, id)? else {
@@ -233,7 +234,8 @@ pub(crate) fn load(
         let Some(wanted) = range.resolve(head.object_size) else {
             return Ok(Loaded::OutOfObject(head));
         };
-        if wanted.start < head.range.start || head.range.end < wanted.end {
+        let is_there = head.range.start <= wanted.start && wanted.end <= head.range.end;
+        if !is_there || wanted.end - wanted.start > longest {
             return Ok(Loaded::Elsewhere);
         }
         Ok(match head.read_part(file, &wanted)? {

@@ -391,9 +391,19 @@ async fn short_reads_are_answered_on_the_thread_that_asks() {
     );
     assert_eq!(bucket.gets(), 0);
     // A long one is not: the store in memory is asked, and a far one would say that it has to wait.
-    let long = GetOptions::range(GetRange::Bounded(0..900_000));
-    storage.try_get_blocking(&chunk(1), &long).unwrap().unwrap();
-    assert_eq!(bucket.gets(), 1);
+    for (range, asked) in [
+        (GetRange::Bounded(0..900_000), 1),
+        (GetRange::All, 1),
+        (GetRange::From(1), 1),
+        (GetRange::Suffix(999_999), 1),
+        (GetRange::From(900_000), 0),
+        (GetRange::Suffix(100_000), 0),
+    ] {
+        let options = GetOptions::range(range.clone());
+        let answer = storage.try_get_blocking(&chunk(1), &options);
+        answer.unwrap().unwrap();
+        assert_eq!(bucket.gets(), asked, "{range:?}");
+    }
 }
 
 /// A store whose bodies come in parts.
