@@ -11,6 +11,7 @@
 //!
 //! Another layout has another number: two versions of the program in one directory do not meet.
 
+use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,8 @@ use crate::entry::EntryId;
 use crate::policy::SeenSpec;
 
 const FOLDER: &str = "icefield-cache-1";
+/// Entries with ranges of one object among which one is sought that has all of another range.
+const MAX_LISTED: usize = 256;
 
 /// The paths of one cache.
 #[derive(Clone, Debug)]
@@ -102,17 +105,62 @@ impl ObjectPaths {
         self.parts().join(format!("{}-{}", range.start, range.end))
     }
 
-    /// Finds an entry that has all of a range and more: the smallest one.
+    /// Finds an entry that has all of a range and more: the smallest one. `None` also if the object has more than
+    /// [`MAX_LISTED`] entries: each range that is not there lists them all.
     pub(crate) fn part_around(&self, wanted: &Range<u64>) -> Option<PathBuf> {
         let folder = self.parts();
         let names = std::fs::read_dir(&folder).ok()?.filter_map(Result::ok);
-        let ranges = names.filter_map(|entry| {
-            let name = entry.file_name();
-            let (start, end) = name.to_str()?.split_once('-')?;
-            let range = start.parse::<u64>().ok()?..end.parse::<u64>().ok()?;
-            (range.start <= wanted.start && wanted.end <= range.end).then_some(range)
-        });
-        let smallest = ranges.min_by_key(|range| range.end - range.start)?;
-        Some(self.part(&smallest))
+        let mut smallest: Option<Range<u64>> = None;
+        for (number, entry) in names.enumerate() {
+            if number == MAX_LISTED {
+                return None;
+            }
+            let Some(range) = range_of(&entry.file_name()) else {
+                continue;
+            };
+            let length = |range: &Range<u64>| range.end - range.start;
+            let is_around = range.start <= wanted.start && wanted.end <= range.end;
+            if is_around
+                && smallest
+                    .as_ref()
+                    .is_none_or(|it| length(&range) < length(it))
+            {
+                smallest = Some(range);
+            }
+        }
+        Some(self.part(&smallest?))
+    }
+}
+
+/// Reads the name of an entry with a range.
+fn range_of(name: &OsStr) -> Option<Range<u64>> {
+    let (start, end) = name.to_str()?.split_once('-')?;
+    Some(start.parse::<u64>().ok()?..end.parse::<u64>().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_around_a_range_are_sought_among_a_bounded_number() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let key = Key::parse("chunks/0G0KZ2RT4W2MZ4Q7XKXG").expect("a key");
+        let object = CacheLayout::new(directory.path()).object("x", SeenSpec::V2, &key);
+        std::fs::create_dir_all(object.parts()).expect("made");
+        let put = |range: &Range<u64>| std::fs::write(object.part(range), "").expect("written");
+        for number in 2..MAX_LISTED as u64 {
+            put(&(number * 1000..number * 1000 + 10));
+        }
+        put(&(0..900));
+        put(&(100..800));
+        assert_eq!(
+            object.part_around(&(200..300)),
+            Some(object.part(&(100..800)))
+        );
+        assert_eq!(object.part_around(&(50..300)), Some(object.part(&(0..900))));
+        assert_eq!(object.part_around(&(50..950)), None);
+        put(&(1000..1010));
+        assert_eq!(object.part_around(&(200..300)), None);
     }
 }
