@@ -118,7 +118,7 @@ impl ObjectPaths {
             let Some(range) = range_of(&entry.file_name()) else {
                 continue;
             };
-            let length = |range: &Range<u64>| range.end - range.start;
+            let length = |range: &Range<u64>| range.end.saturating_sub(range.start);
             let is_around = range.start <= wanted.start && wanted.end <= range.end;
             if is_around
                 && smallest
