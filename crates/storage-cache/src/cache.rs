@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use icefield_format::MAGIC;
 use icefield_storage::{Clock, Entropy, GetRange, SystemClock, SystemEntropy, Version};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -235,6 +236,12 @@ impl DiskCache {
             return;
         };
         let counts = &self.0.counts;
+        if object.is_metadata && head.range.start == 0 && !begin_with_magic(parts) {
+            tracing::debug!(
+                "what the store gave is no metadata of the format, and is not kept in the cache"
+            );
+            return count(&counts.not_written, 1);
+        }
         let (layout, limit) = (&self.0.layout, self.0.limit);
         match disk::store(layout, limit, object, &head, parts, &self.write_mark()) {
             Ok(Stored::Written) => {
@@ -308,6 +315,13 @@ impl DiskCache {
             Err(_) => Some(work()),
         }
     }
+}
+
+/// Returns whether parts begin as all files of the format do. The page of a portal that answers in the place of the store does
+/// not.
+fn begin_with_magic(parts: &[Bytes]) -> bool {
+    let begin = parts.iter().flatten().take(MAGIC.len());
+    begin.eq(&MAGIC)
 }
 
 fn count(counter: &AtomicU64, by: u64) {

@@ -74,6 +74,7 @@ impl CacheLayout {
         let name = format!("{kind}-{id}");
         ObjectPaths {
             id: EntryId::new(&repository, key.as_str()),
+            is_metadata: kind != icefield_format::layout::CHUNKS,
             whole: self.entries().join(folder).join(shelf).join(name),
         }
     }
@@ -83,6 +84,8 @@ impl CacheLayout {
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectPaths {
     pub(crate) id: EntryId,
+    /// It is a file of the format, with the magic bytes of these. Chunks are whatever codecs make.
+    pub(crate) is_metadata: bool,
     pub(crate) whole: PathBuf,
 }
 

@@ -3,7 +3,7 @@
 use icefield_storage::StorageExt;
 use tempfile::TempDir;
 
-use crate::support::{Bucket, cache, chunk, entries, id_key, key, pattern, read};
+use crate::support::{Bucket, cache, chunk, entries, id_key, key, metadata, pattern, read};
 
 /// Never so in earnest: ids are random. In a test two repositories may have the same.
 #[tokio::test]
@@ -39,7 +39,7 @@ async fn a_repository_that_was_made_anew_has_nothing_of_the_old_one() {
             bucket.put(&key(name), pattern(200, seed)).await;
         }
         bucket
-            .put(&id_key("snapshots", number), pattern(5000, seed))
+            .put(&id_key("snapshots", number), metadata(5000, seed))
             .await;
         for _ in 0..2 {
             let storage = bucket.behind(&cache(&directory)).await;
@@ -47,7 +47,7 @@ async fn a_repository_that_was_made_anew_has_nothing_of_the_old_one() {
                 assert_eq!(read(&storage, &key(name)).await, pattern(200, seed));
             }
             let snapshot = read(&storage, &id_key("snapshots", number)).await;
-            assert_eq!(snapshot, pattern(5000, seed));
+            assert_eq!(snapshot, metadata(5000, seed));
         }
     }
     // The new one has no old snapshot, whatever the cache has.
@@ -66,9 +66,9 @@ async fn the_versions_of_the_format_have_entries_of_their_own() {
         if repo {
             bucket.put(&key("repo"), "0".into()).await;
         }
-        bucket.put(&manifest, pattern(5000, seed)).await;
+        bucket.put(&manifest, metadata(5000, seed)).await;
         let storage = bucket.behind(&cache(&directory)).await;
-        assert_eq!(read(&storage, &manifest).await, pattern(5000, seed));
+        assert_eq!(read(&storage, &manifest).await, metadata(5000, seed));
     }
     assert_eq!(entries(directory.path()).len(), 2);
 }

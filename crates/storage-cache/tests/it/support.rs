@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use icefield_format::MAGIC;
 use icefield_storage::wrap::CountingStorage;
 use icefield_storage::{
     GetOptions, GetRange, Key, ManualClock, PutOptions, PutOutcome, SeededEntropy, Storage,
@@ -42,6 +43,13 @@ pub(crate) fn pattern(length: usize, seed: u32) -> Bytes {
         (state >> 33) as u8
     });
     bytes.collect::<Vec<u8>>().into()
+}
+
+/// Bytes that begin as all files of the format do.
+pub(crate) fn metadata(length: usize, seed: u32) -> Bytes {
+    let mut bytes = pattern(length, seed).to_vec();
+    bytes[..MAGIC.len()].copy_from_slice(&MAGIC);
+    bytes.into()
 }
 
 /// A store whose requests are counted, of a repository of spec version 2 if it has the object `repo`.

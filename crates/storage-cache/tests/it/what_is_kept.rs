@@ -14,7 +14,7 @@ use icefield_storage_cache::CachedStorage;
 use tempfile::TempDir;
 
 use crate::support::{
-    Bucket, cache, cache_of, chunk, entries, id_key, key, pattern, read, read_range,
+    Bucket, cache, cache_of, chunk, entries, id_key, key, metadata, pattern, read, read_range,
 };
 
 #[tokio::test]
@@ -159,13 +159,13 @@ async fn what_may_be_written_anew_is_compared_with_the_store() {
             bucket.put(&key("repo"), "0".into()).await;
         }
         let object = id_key(kind, 1);
-        bucket.put(&object, pattern(90_000, 1)).await;
+        bucket.put(&object, metadata(90_000, 1)).await;
         let cache = cache(&directory);
         let storage = bucket.behind(&cache).await;
-        assert_eq!(read(&storage, &object).await, pattern(90_000, 1));
+        assert_eq!(read(&storage, &object).await, metadata(90_000, 1));
         assert_eq!(bucket.gets(), 1);
 
-        assert_eq!(read(&storage, &object).await, pattern(90_000, 1));
+        assert_eq!(read(&storage, &object).await, metadata(90_000, 1));
         let counts = bucket.counting.reset().total;
         assert_eq!((counts.get, counts.bytes_read), (asked, 0), "{kind}");
         assert_eq!(cache.statistics().unchanged, asked);
@@ -173,9 +173,9 @@ async fn what_may_be_written_anew_is_compared_with_the_store() {
             continue;
         }
         // Another process writes it anew, and then deletes it.
-        bucket.put(&object, pattern(90_000, 2)).await;
+        bucket.put(&object, metadata(90_000, 2)).await;
         for bytes_read in [90_000, 0] {
-            assert_eq!(read(&storage, &object).await, pattern(90_000, 2));
+            assert_eq!(read(&storage, &object).await, metadata(90_000, 2));
             let counts = bucket.counting.reset().total;
             assert_eq!((counts.get, counts.bytes_read), (1, bytes_read));
         }
@@ -185,6 +185,25 @@ async fn what_may_be_written_anew_is_compared_with_the_store() {
         let gone = storage.read(&object).await;
         assert!(gone.is_err_and(|error| error.is_not_found()));
         assert!(entries(directory.path()).is_empty());
+    }
+}
+
+/// A portal that wants a login answers each request with its own page, as if that were the object.
+#[tokio::test]
+async fn a_page_in_the_place_of_metadata_is_not_kept() {
+    for kind in ["manifests", "snapshots", "transactions"] {
+        let (bucket, directory) = (Bucket::new(), TempDir::new().unwrap());
+        bucket.put(&key("repo"), "0".into()).await;
+        let object = id_key(kind, 1);
+        for page in ["<!DOCTYPE html>", "ICE", "ICE\u{1F9CA}CHUNX and more"] {
+            bucket.put(&object, page.into()).await;
+            let storage = bucket.behind(&cache(&directory)).await;
+            assert_eq!(read(&storage, &object).await, page);
+        }
+        bucket.put(&object, metadata(9000, 1)).await;
+        let storage = bucket.behind(&cache(&directory)).await;
+        assert_eq!(read(&storage, &object).await, metadata(9000, 1), "{kind}");
+        assert_eq!(entries(directory.path()).len(), 1);
     }
 }
 
