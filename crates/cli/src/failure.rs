@@ -255,7 +255,9 @@ fn hint(error: &Error) -> Option<&'static str> {
         );
     }
     if let Some(ImportError::Source(SourceError::Conversion { .. })) = import {
-        return Some("--drop PATH leaves the array out");
+        return Some(
+            "--drop PATH leaves out an array that is no coordinate along the dimension; a coordinate needs units that it can have, with --time-units or in the files",
+        );
     }
     if let Some(ImportError::Plan(plan)) = import {
         return plan_hint(plan);

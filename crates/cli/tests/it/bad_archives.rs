@@ -48,7 +48,8 @@ fn refused(first: Vec<u8>, second: Vec<u8>, words: &[&str], hint: Option<&str>) 
 #[test]
 fn times_that_cannot_be_converted() {
     let first = || file(&[0.0, 1.0, 2.0], &[HOURS], &[]);
-    let drop = Some("hint: --drop PATH leaves the array out");
+    let drop =
+        Some("hint: --drop PATH leaves out an array that is no coordinate along the dimension");
     for (units, calendar, words) in [
         (
             "fortnights since yesterday",
@@ -85,7 +86,8 @@ fn numbers_that_cannot_be_packed() {
     let plain = |first: f64, of_air: &[(&str, f64)]| file(&times(first), &[HOURS], of_air);
     let zero = || plain(4.0, &[("scale_factor", 0.0)]);
     let words = ["scale_factor is 0", "/air"];
-    let drop = Some("hint: --drop PATH leaves the array out");
+    let drop =
+        Some("hint: --drop PATH leaves out an array that is no coordinate along the dimension");
     refused(plain(0.0, &[]), zero(), &words, drop);
     refused(plain(0.0, &[("scale_factor", 0.5)]), zero(), &words, drop);
     // No option chooses among encodings.

@@ -16,6 +16,8 @@ pub struct BegunExport {
     pub(super) version: u32,
     /// Where the chunks of a directory go meanwhile; `None` for a tree on a storage backend.
     pub(super) staged: Option<Staged>,
+    /// The version that every part must see.
+    pub(super) seen: String,
     pub(super) measured: Measured,
 }
 

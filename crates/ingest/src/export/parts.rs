@@ -18,7 +18,7 @@ use super::begun::{BegunExport, VERSION, unreadable};
 use super::measures::measured;
 use super::sink::{Sink, check_empty, tree_sink};
 use super::target::{Staged, Target};
-use super::{Destination, Export, ExportReport, Writing};
+use super::{Destination, Export, ExportNode, ExportReport, Writing};
 use crate::ExportError;
 use crate::grid_part::GridPart;
 
@@ -40,7 +40,12 @@ impl Export {
         self.dialect.spell(Arc::clone(&nodes))?;
         let staged = match destination {
             Destination::Directory(path) => {
-                Some(Staged::create(path, self.outside.as_deref()).await?)
+                let staged = Staged::create(path, self.outside.as_deref()).await?;
+                if let Err(interrupted) = self.interrupt.check() {
+                    staged.remove().await?;
+                    return Err(interrupted.into());
+                }
+                Some(staged)
             }
             Destination::Tree(tree) => {
                 check_empty(tree).await?;
@@ -51,6 +56,7 @@ impl Export {
         Ok(BegunExport {
             version: VERSION,
             staged,
+            seen: self.seen(&nodes)?,
             measured: measured(&nodes),
         })
     }
@@ -69,6 +75,7 @@ impl Export {
             .interrupt
             .unless(self.nodes(Some(&begun.measured)))
             .await??;
+        self.check_seen(begun, &nodes)?;
         let sink: Box<dyn Sink> = match (&begun.staged, destination) {
             (Some(staged), _) => Box::new(Shared(staged.shared()?)),
             (None, Destination::Tree(tree)) => tree_sink(tree),
@@ -84,11 +91,7 @@ impl Export {
         let written = self.interrupt.unless(chunks).await;
         match written.unwrap_or_else(|interrupted| Err(interrupted.into())) {
             Ok(()) => sink.finish().await.map(|()| report),
-            // What is left is known where all parts are.
-            Err(error) => Err(match sink.abandon(error).await {
-                ExportError::Partly { source, .. } => *source,
-                error => error,
-            }),
+            Err(error) => Err(without_count(sink.abandon(error).await)),
         }
     }
 
@@ -105,6 +108,7 @@ impl Export {
             .interrupt
             .unless(self.nodes(Some(&begun.measured)))
             .await??;
+        self.check_seen(begun, &nodes)?;
         let sink: Box<dyn Sink> = match (&begun.staged, destination) {
             (Some(staged), _) => Box::new(Target::reopen(staged).await?),
             (None, Destination::Tree(tree)) => tree_sink(tree),
@@ -117,9 +121,29 @@ impl Export {
         };
         // The document of the root comes last.
         let written = writing.documents(nodes.iter().rev()).await;
-        match written {
+        let wanted = self.interrupt.check().map_err(ExportError::from);
+        match written.and(wanted) {
             Ok(()) => sink.finish().await.map(|()| ExportReport::of(&nodes)),
-            Err(error) => Err(sink.abandon(error).await),
+            Err(error) => Err(without_count(sink.abandon(error).await)),
+        }
+    }
+
+    /// Returns what tells the version that an export writes from others: its snapshot, and a digest of the documents.
+    fn seen(&self, nodes: &[ExportNode]) -> Result<String, ExportError> {
+        let digest = nodes.iter().fold(0, |sum, node| {
+            let sum = crc32c::crc32c_append(sum, node.path.as_str().as_bytes());
+            crc32c::crc32c_append(sum, &node.document)
+        });
+        Ok(format!("{}-{digest:08x}", self.session.snapshot_id()?))
+    }
+
+    /// Refuses a session that sees another version than the one that the export was begun with.
+    fn check_seen(&self, begun: &BegunExport, nodes: &[ExportNode]) -> Result<(), ExportError> {
+        match self.seen(nodes)? == begun.seen {
+            true => Ok(()),
+            false => Err(unreadable(
+                "the session sees another version than the export began with".to_owned(),
+            )),
         }
     }
 
@@ -144,6 +168,14 @@ impl Export {
             }
             (None, _) => Ok(0),
         }
+    }
+}
+
+/// The error without the number of objects that are left, which [`Export::abandon`] counts: this process knows its own alone.
+fn without_count(error: ExportError) -> ExportError {
+    match error {
+        ExportError::Partly { source, .. } => *source,
+        error => error,
     }
 }
 

@@ -34,6 +34,9 @@ const DOCUMENTS: [&str; 6] = [
 /// name has 255 bytes at most.
 const TEMPORARY: (&str, &str) = (".icefield-", ".partial");
 
+/// The extension of a temporary directory that is being removed.
+const REMOVED: &str = "removed.partial";
+
 /// How often the removal of a directory begins again that is written to meanwhile.
 const REMOVALS: usize = 16;
 
@@ -181,20 +184,32 @@ impl Staged {
     pub(super) async fn remove(self) -> Result<(), ExportError> {
         self.check()?;
         blocking(move || {
+            // An end of the export that is under way then finds nothing under the name that it renames.
+            let removed = self.temporary.with_extension(REMOVED);
+            match fs::rename(&self.temporary, &removed) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                Err(source) => {
+                    return Err(ExportError::Io {
+                        path: self.temporary,
+                        source,
+                    });
+                }
+            }
             // Another process may write to it still.
             for _ in 0..REMOVALS {
-                if fs::remove_dir_all(&self.temporary).is_ok() {
+                if fs::remove_dir_all(&removed).is_ok() {
                     break;
                 }
             }
-            match fs::symlink_metadata(&self.temporary) {
+            match fs::symlink_metadata(&removed) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
                 Err(source) => Err(ExportError::Io {
-                    path: self.temporary,
+                    path: removed,
                     source,
                 }),
                 Ok(_) => Err(ExportError::Io {
-                    path: self.temporary,
+                    path: removed,
                     source: io::ErrorKind::DirectoryNotEmpty.into(),
                 }),
             }

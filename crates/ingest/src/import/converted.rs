@@ -113,10 +113,10 @@ impl ConvertedArray {
     /// Returns the chunks that exist, of those that the source lists.
     async fn listed(
         &self,
-        mut chunks: ChunkStream,
+        chunks: impl FnOnce() -> ChunkStream,
     ) -> Result<&HashMap<ChunkIndex, u64>, SourceError> {
         let list = async {
-            let mut listed = HashMap::new();
+            let (mut listed, mut chunks) = (HashMap::new(), chunks());
             while let Some(entry) = chunks.try_next().await? {
                 if let ChunkEntry::Chunk { index, length } = entry {
                     listed.insert(index, length);
@@ -205,7 +205,7 @@ impl DerivedArray for Arc<ConvertedArray> {
         let (one, counts) = (Self::clone(self), at.array.chunk_counts.clone());
         let chunks = at.first().chunks(at.path, &one.array);
         let entries = async move {
-            let entries = one.entries(&counts, one.listed(chunks).await?);
+            let entries = one.entries(&counts, one.listed(|| chunks).await?);
             Ok::<_, SourceError>(stream::iter(entries.into_iter().map(Ok)))
         };
         stream::once(entries).try_flatten().boxed()
@@ -217,7 +217,7 @@ impl DerivedArray for Arc<ConvertedArray> {
         index: &[u32],
         _: u64,
     ) -> Result<Bytes, SourceError> {
-        let listed = at.first().chunks(at.path, &self.array);
+        let listed = || at.first().chunks(at.path, &self.array);
         let elements = match self.listed(listed).await?.get(index) {
             None => self.decode.filled_chunk(),
             Some(length) => {

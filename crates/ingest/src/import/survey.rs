@@ -25,7 +25,7 @@ use crate::archive::values::{base64_bytes, base64_text};
 use crate::{ChunkEntry, Hierarchy, Ignored, ImportError, Source, SourceNode, Unsupported};
 
 /// The form that this version writes and reads.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Its name in errors.
 const SURVEY: &str = "survey";
 /// Elements without a dimension are in it up to this length, in bytes.
@@ -121,7 +121,7 @@ impl Import {
         for (path, need) in self.needed(source, &hierarchy, lists_chunks)? {
             let array = hierarchy.nodes.get(&path).and_then(SourceNode::array);
             let Some(array) = array else { continue };
-            if let Some(entries) = read(&**source, &path, array, need).await? {
+            if let Some(entries) = read(&**source, &path, array, need, lists_chunks).await? {
                 chunks.insert(path, entries);
             }
         }
@@ -178,12 +178,13 @@ impl Import {
     }
 }
 
-/// Reads what is needed of an array; nothing if that is too long.
+/// Reads what is needed of an array. A long scalar is only listed, or left out where no plan shows it.
 async fn read(
     source: &dyn Source,
     path: &NodePath,
     array: &ArrayMetadata,
     need: SurveyNeed,
+    lists_chunks: bool,
 ) -> Result<Option<Entries>, ImportError> {
     let mut entries = Entries::new();
     let mut chunks = source.chunks(path, array);
@@ -191,10 +192,12 @@ async fn read(
         let ChunkEntry::Chunk { index, length } = entry else {
             continue;
         };
-        if array.shape.is_empty() && length > MAX_SCALAR {
+        let is_long = array.shape.is_empty() && length > MAX_SCALAR;
+        if is_long && !lists_chunks {
             return Ok(None);
         }
         let bytes = match need {
+            SurveyNeed::Bytes if is_long => None,
             SurveyNeed::Bytes => Some(source.read_chunk(path, array, &index, length).await?),
             SurveyNeed::Listing => None,
         };

@@ -158,8 +158,26 @@ async fn what_a_process_that_died_left_half_written_is_removed() {
     let temporary = temporary(place.path());
     fs::write(temporary.join("g/x/c/.icefield-tmp-0123"), [1; 100]).unwrap();
     fs::write(temporary.join(".icefield-tmp-4567"), []).unwrap();
+    // The clock of a file server may be ahead of this machine's.
+    let ahead = fs::File::create(temporary.join("g/.icefield-tmp-89ab")).unwrap();
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
+    ahead.set_modified(later).unwrap();
     export().finish(&begun, &directory(&at)).await.unwrap();
     assert_eq!(files(&at), files(&whole));
+}
+
+#[tokio::test]
+async fn a_session_of_another_version_writes_no_part() {
+    let (one, other, place) = (session().await, session().await, Tree::new());
+    let at = place.path().join("parts");
+    let begun = Export::new(one).begin(&directory(&at)).await.unwrap();
+    let export = || Export::new(other.clone());
+    let part = export().run_part(&begun, &directory(&at), (0, 2)).await;
+    let part = part.unwrap_err();
+    assert!(matches!(part, ExportError::Begun { .. }), "{part}");
+    let end = export().finish(&begun, &directory(&at)).await.unwrap_err();
+    assert!(matches!(end, ExportError::Begun { .. }), "{end}");
+    assert!(!at.exists());
 }
 
 /// The only temporary directory of an export.

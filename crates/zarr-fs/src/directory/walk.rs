@@ -229,7 +229,8 @@ impl Base {
         let written = u64::try_from(stat.modified).unwrap_or(0);
         let written = SystemTime::UNIX_EPOCH + Duration::from_secs(written);
         let age = self.clock.now().duration_since(written);
-        let is_old = age.is_ok_and(|age| age >= self.leftover_age);
+        // Without an age there is no question to this machine's clock, which may not be that of the file server.
+        let is_old = self.leftover_age.is_zero() || age.is_ok_and(|age| age >= self.leftover_age);
         if is_old && !self.read_only && stat.kind == EntryKind::File {
             tracing::info!(name, "removing the temporary file of a dead writer");
             let _ = files::unlink(directory, OsStr::new(name));

@@ -48,6 +48,9 @@ impl Import {
                     for part in parts {
                         made.push(self.made_again(session, part, opened, first).await?);
                     }
+                    if made.is_empty() {
+                        return Err(unreadable("a joined source of it has no parts"));
+                    }
                     joined::joined(self, session, dimension, made).await
                 }
             }
