@@ -2,11 +2,17 @@
 
 use std::sync::Arc;
 
+#[cfg(any(feature = "local", feature = "memory"))]
 use async_trait::async_trait;
+#[cfg(any(feature = "local", feature = "memory"))]
 use icefield_storage::Storage;
 use icefield_storage::remote::RemoteSettings;
 
-use crate::{Connect, Error, Location, LocationError, Schemes};
+#[cfg(feature = "local")]
+use crate::LocationError;
+use crate::Schemes;
+#[cfg(any(feature = "local", feature = "memory"))]
+use crate::{Connect, Error, Location};
 
 impl Schemes {
     /// Returns the schemes that this crate was built with, with default settings.

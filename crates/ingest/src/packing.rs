@@ -371,7 +371,8 @@ mod tests {
             matches!(inexact, Err(PackingError::Inexact { .. })),
             "{inexact:?}"
         );
-        let said = inexact.expect_err("inexact").to_string();
+        let inexact = inexact.expect_err("inexact");
+        let said = inexact.with_option(true);
         for word in [
             "1.3",
             "1.5",
@@ -381,6 +382,11 @@ mod tests {
         ] {
             assert!(said.contains(word), "{word} is not said: {said}");
         }
+        let said = inexact.with_option(false);
+        assert!(
+            said.contains("--repack") && !said.contains("--unpack"),
+            "{said}"
+        );
         let (found, off) = one((&double, 1.3), &halves, Some(0.25)).expect("near");
         assert_eq!(found, 3.0);
         assert!((off - 0.2).abs() < 1e-12, "{off}");
