@@ -198,8 +198,9 @@ async fn a_count_that_is_not_given_back_is_not_waited_for() {
     let usage = directory.path().join("icefield-cache-1/usage");
     let held = fs::File::create(usage).unwrap();
     held.lock().unwrap();
-    let reading = tokio::time::timeout(Duration::from_secs(20), read(&storage, &chunk(1)));
-    let found = reading.await;
+    let object = chunk(1);
+    let reading = read(&storage, &object);
+    let found = tokio::time::timeout(Duration::from_secs(20), reading).await;
     // Before anything is asserted, or a reader that waits for it would do so for ever.
     held.unlock().unwrap();
     assert_eq!(found.expect("read meanwhile"), pattern(9000, 1));

@@ -349,13 +349,15 @@ async fn a_write_that_was_not_acknowledged_is_compared_with_the_store() {
         assert_eq!(entries(directory.path()).len(), 1);
         // Another process deletes it, and a third one writes there.
         let deletion = Deletion::from(chunk(1));
-        bucket.memory.delete_one(deletion).await.unwrap();
+        let deleted = bucket.memory.delete_one(deletion).await.unwrap();
+        assert!(matches!(deleted, DeleteOutcome::Deleted));
         if is_other {
             bucket.put(&chunk(1), "other".into()).await;
         } else {
             faulty.set_plan(Plan::none().on(Verb::Put, 0, Decision::Late(Delivery::OnDemand)));
         }
-        let put = storage.put_immutable(&chunk(1), "mine".into(), PutOptions::default());
+        let (object, options) = (chunk(1), PutOptions::default());
+        let put = storage.put_immutable(&object, "mine".into(), options);
         let outcome = put.await.unwrap();
         match is_other {
             true => assert!(matches!(outcome, PutOutcome::Refused), "{outcome:?}"),
