@@ -9,7 +9,7 @@ use icefield_ingest::{
     BegunExport, Destination, Dialect, Export, ExportError, NcZarr, StorageTree, ZarrV2, ZarrV3,
     ZipLayout,
 };
-use icefield_storage::{Prefix, Storage, StorageExt};
+use icefield_storage::{Clock, Prefix, Storage, StorageExt, SystemClock};
 use icefield_storage_memory::MemoryStorage;
 use serde_json::json;
 
@@ -160,7 +160,7 @@ async fn what_a_process_that_died_left_half_written_is_removed() {
     fs::write(temporary.join(".icefield-tmp-4567"), []).unwrap();
     // The clock of a file server may be ahead of this machine's.
     let ahead = fs::File::create(temporary.join("g/.icefield-tmp-89ab")).unwrap();
-    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
+    let later = SystemClock.now() + std::time::Duration::from_secs(3600);
     ahead.set_modified(later).unwrap();
     export().finish(&begun, &directory(&at)).await.unwrap();
     assert_eq!(files(&at), files(&whole));
