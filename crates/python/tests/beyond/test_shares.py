@@ -10,6 +10,7 @@ from typing import Any
 
 import icefield as ic
 import netCDF4
+import numpy as np
 import pytest
 import xarray as xr
 from distributed import Client

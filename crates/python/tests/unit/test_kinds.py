@@ -54,12 +54,12 @@ def test_columns_of_integers_of_any_width(memory: Repository, width: str) -> Non
     assert session.chunk_type("/v", [2, 0]) is icefield.ChunkType.virtual
     assert session.chunk_type("/v", [0, 0]) is not icefield.ChunkType.virtual
     if width.startswith("i"):
-        with pytest.raises(ValueError, match="item 1 of the offsets is no integer that is not neg"):
+        with pytest.raises(ValueError, match="item 1 of the offsets is not a non-negative integer"):
             put(session, grid, np.array([7, -9], dtype=width))
 
 
 def test_columns_that_are_none(memory: Repository) -> None:
     session = memory.writable_session("main")
     zarr.create_array(session.store, name="v", shape=(3,), chunks=(1,), dtype="i4")
-    with pytest.raises(ValueError, match="item 0 of the offsets is no integer"):
+    with pytest.raises(ValueError, match="item 0 of the offsets is not a non-negative integer"):
         put(session, array.array("h", [1, 2]), array.array("d", [1.0, 2.0]))
