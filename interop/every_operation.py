@@ -210,7 +210,7 @@ class Model:
 
 def assert_kinds(kinds):
     """Asserts that a round left one entry of the log for each thing that it did."""
-    expected = ["collected", "let", "reset", "put", "put", "wrote", "saved"] + 2 * ["committed"]
+    expected = ["collected", "let", "reset", "replaced", "replaced", "wrote", "saved"] + 2 * ["committed"]
     counted = {kind: kinds.count(kind) for kind in expected}
     assert counted == {kind: expected.count(kind) for kind in expected}, kinds
     assert kinds.count("created") == 3 and kinds.count("deleted") in (2, 3), kinds

@@ -1,5 +1,13 @@
 //! The schemes that this crate brings.
 
+#[cfg(any(
+    feature = "local",
+    feature = "memory",
+    feature = "s3",
+    feature = "gcs",
+    feature = "azure",
+    feature = "http"
+))]
 use std::sync::Arc;
 
 #[cfg(any(feature = "local", feature = "memory"))]

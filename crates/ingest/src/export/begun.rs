@@ -10,7 +10,7 @@ use crate::error::ExportError;
 /// The form that this version writes and reads.
 pub(super) const VERSION: u32 = 1;
 
-/// An export that is begun, from [`Export::begin`]: what its parts have to know, in bytes that can be sent.
+/// An export that is begun, from [`Export::begin`](crate::Export::begin): what its parts have to know, in bytes that can be sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BegunExport {
     pub(super) version: u32,

@@ -125,7 +125,7 @@ impl Import {
         self
     }
 
-    /// Leaves out what Zarr has no words for: a link that leads nowhere, a type, a filter. [`ImportReport::omitted`] names
+    /// Leaves out what Zarr has no words for: a link that leads nowhere, a type, a filter. [`ImportReport::omitted`](crate::ImportReport::omitted) names
     /// each node. Otherwise the first one that is not left out by the selection is an error.
     pub fn skip_unsupported(mut self) -> Self {
         self.skip_unsupported = true;
@@ -214,7 +214,7 @@ impl Import {
     }
 
     /// Sets what becomes of attributes that differ. Otherwise those of arrays must be equal, and of groups those of the first
-    /// source stay, or those that are there ([`ImportReport::kept_groups`]).
+    /// source stay, or those that are there ([`ImportReport::kept_groups`](crate::ImportReport::kept_groups)).
     pub fn attributes(mut self, attributes: Attributes) -> Self {
         self.attributes = Some(attributes);
         self
@@ -239,7 +239,7 @@ impl Import {
     }
 
     /// Leaves out the sources of which every coordinate along the dimension of [`Import::append`] is there already, by value;
-    /// [`ImportReport::skipped`] names them. Where nothing has the dimension yet, arrays are created. So one import does for
+    /// [`ImportReport::skipped`](crate::ImportReport::skipped) names them. Where nothing has the dimension yet, arrays are created. So one import does for
     /// the first night and for all that follow; what it says of chunks holds for the first.
     pub fn skip_existing(mut self) -> Self {
         self.skip_existing = true;
@@ -248,7 +248,7 @@ impl Import {
 
     /// Writes down now and then what was done, below `icefield/imports/`, so that the next import of this name goes on there if
     /// this one breaks off: chunks that are stored are neither read nor written again, as long as their files are the same.
-    /// The name says which import it is: its sources, its place and its options. [`abandon_imports`] ends one that broke off.
+    /// The name says which import it is: its sources, its place and its options. [`abandon_imports`](crate::abandon_imports) ends one that broke off.
     /// A lease keeps collections from its chunks until then, for one floor after it broke off at most.
     ///
     /// An import that is short leaves no trace. References, and sources that do not know the state of their files, such as
