@@ -36,7 +36,7 @@
 //!   again. The initial snapshot, whose id is the same everywhere, is not kept.
 //!
 //! # What it does not do
-//! It keeps no virtual chunks, which lie in files of others. It encrypts nothing: who reads the directory reads the chunks, and
+//! It keeps no virtual chunks, which lie in files of others. It encrypts nothing: a reader of the directory reads the chunks, and
 //! it is made for its owner alone. What is collected in the store stays here until its turn to be deleted comes. File systems
 //! without locks (`flock`) get no entries.
 
