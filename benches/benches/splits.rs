@@ -14,8 +14,8 @@ use std::sync::Arc;
 use icefield_benches::files::scratch;
 use icefield_benches::{Mode, fact, runtime, status};
 use icefield_core::{
-    BranchName, CommitOutcome, NodePath, Repository, RepositoryConfig, Session, VirtualRefs,
-    VirtualSource, WriteMode,
+    BranchName, CommitOutcome, ManifestRewrite, NodePath, Repository, RepositoryConfig, Session,
+    VirtualRefs, VirtualSource, WriteMode,
 };
 use icefield_format::config::{VirtualChunkContainer, VirtualChunkContainers, VirtualStore};
 use icefield_storage::{Clock, SystemClock};
@@ -95,7 +95,7 @@ async fn step(what: &str, folder: &Path, steps: usize) {
             _ => {}
         }
         let commit = match what {
-            "rewrite" => session.commit(what).rewrite_manifests(true),
+            "rewrite" => session.commit(what).rewrite_manifests(ManifestRewrite::All),
             _ => session.commit(what),
         };
         let outcome = commit.await.expect("committed");

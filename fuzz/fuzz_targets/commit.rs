@@ -13,7 +13,7 @@ use icefield::format::{
 };
 use icefield::storage::{Key, PutMode, PutOutcome, Storage};
 use icefield::{
-    BranchName, ByteRange, ChunkIndex, CommitOutcome, ManifestId, MemoryStorage, NodeId, NodePath,
+    BranchName, ByteRange, ChunkIndex, CommitOutcome, ManifestId, ManifestRewrite, MemoryStorage, NodeId, NodePath,
     Repository, RepositoryConfig, SnapshotId, WriteMode,
 };
 use icefield_fuzz::{Seeds, as_file, limits, number_of, seed};
@@ -188,10 +188,11 @@ async fn commit(input: &[u8]) {
         .set_chunk(&at, &origin, chunk(), WriteMode::Overwrite)
         .await;
     assert!(written.expect("in the grid"));
-    let outcome = session
-        .commit("one")
-        .rewrite_manifests(number_of(input, 5) % 2 == 0)
-        .await;
+    let which = match number_of(input, 5) % 2 == 0 {
+        true => ManifestRewrite::All,
+        false => ManifestRewrite::Misplaced,
+    };
+    let outcome = session.commit("one").rewrite_manifests(which).await;
     // Manifests may be refused. What is accepted holds what was written.
     let Ok(outcome) = outcome else { return };
     assert!(

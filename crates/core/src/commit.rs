@@ -24,6 +24,7 @@ mod tries;
 mod write;
 
 pub use amend::Amend;
+pub use arrays::ManifestRewrite;
 pub(crate) use encode::{manifest_refs, push_node};
 pub(crate) use manifests::WrittenManifests;
 pub use outcome::CommitOutcome;

@@ -45,6 +45,7 @@ mod interrupt;
 mod metadata;
 mod objects;
 mod rebase;
+pub mod repair;
 mod repository;
 mod session;
 mod settings;
@@ -68,12 +69,14 @@ pub use icefield_storage::{
 };
 
 pub use change_set::ForkBlobError;
-pub use commit::{Amend, Commit, CommitOutcome, MERGED_SNAPSHOT, SPLITTING_CONFIG};
+pub use commit::{
+    Amend, Commit, CommitOutcome, MERGED_SNAPSHOT, ManifestRewrite, SPLITTING_CONFIG,
+};
 pub use diff::Diff;
 pub use error::{CommitError, RebaseError, RepositoryError, SessionError};
 pub use history::ApplyOutcome;
 pub use interrupt::{Interrupt, Interrupted};
-pub use metadata::document::edited as edited_document;
+pub use metadata::document::with_shape_and_attributes;
 pub use metadata::{
     ArrayMetadata, ChunkKeyEncoding, MetadataError, NodeMetadata, NodeMetadataError,
 };

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use icefield::format::SpecVersion;
 use icefield::maintenance::{Collect, CollectReport, Expire, LEAST_FLOOR, Policy, Swept, Usage};
-use icefield::{CommitOutcome, Detector, Interrupt, Repository, micros_of_time};
+use icefield::{CommitOutcome, Detector, Interrupt, ManifestRewrite, Repository, micros_of_time};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -184,14 +184,18 @@ pub(crate) async fn rewrite_manifests(
     let session = repository.write_session(convert::branch(branch)?).await?;
     let outcome = match amends {
         true => {
-            let amend = session.amend(message).rewrite_manifests(true);
+            let amend = session
+                .amend(message)
+                .rewrite_manifests(ManifestRewrite::All);
             let amend = metadata
                 .into_iter()
                 .fold(amend, |amend, (name, value)| amend.metadata(name, value));
             amend.allow_empty().interruptible(interrupt).await?
         }
         false => {
-            let commit = session.commit(message).rewrite_manifests(true);
+            let commit = session
+                .commit(message)
+                .rewrite_manifests(ManifestRewrite::All);
             let commit = metadata
                 .into_iter()
                 .fold(commit, |commit, (name, value)| commit.metadata(name, value));

@@ -347,7 +347,7 @@ impl Attempt {
             }
             // Before the branch is looked at again: a pause behind that would only make the next race a lost one.
             if lost > 0 {
-                session.pause_after_lost_races(lost).await;
+                session.back_off(lost).await;
             }
             // Another commit that changed the window may be the same change: begin anew, and look.
             let solver = BasicSolver::of(VersionSelection::Fail);

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use icefield::format::Snapshot;
-use icefield::{BasicSolver, CommitError, Error, ManifestId, Repository, SnapshotId};
+use icefield::{
+    BasicSolver, CommitError, Error, ManifestId, ManifestRewrite, Repository, SnapshotId,
+};
 use serde::Serialize;
 
 use super::Context;
@@ -64,7 +66,11 @@ pub(super) async fn run(context: &Context, args: RewriteManifests) -> Result<(),
         Some(message) => message,
         None => "Rewrite manifests".to_owned(),
     };
-    let commit = session.commit(message).rewrite_manifests(args.all);
+    let which = match args.all {
+        true => ManifestRewrite::All,
+        false => ManifestRewrite::Misplaced,
+    };
+    let commit = session.commit(message).rewrite_manifests(which);
     let commit = commit.rebase_with(BasicSolver::default());
     let snapshot_id = match commit.interruptible(&on_ctrl_c()).await {
         Err(CommitError::NothingToCommit) => None,

@@ -6,6 +6,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
+use super::arrays::ManifestRewrite;
 use super::outcome::CommitOutcome;
 use super::request::Commit;
 use crate::session::{Publication, Session};
@@ -28,8 +29,8 @@ impl Amend {
     }
 
     /// As [`Commit::rewrite_manifests`].
-    pub fn rewrite_manifests(self, all: bool) -> Self {
-        Self(self.0.rewrite_manifests(all))
+    pub fn rewrite_manifests(self, which: ManifestRewrite) -> Self {
+        Self(self.0.rewrite_manifests(which))
     }
 
     /// As [`Commit::interruptible`].

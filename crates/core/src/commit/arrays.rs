@@ -14,15 +14,15 @@ use crate::change_set::{BaseView, ChangeSet, ChunkTable, PendingChunk};
 use crate::conditions::ArrayName;
 use crate::splits::{self, Cells, Held, Known, SplitRules, regions};
 
-/// Whether manifests are rewritten that no edit touches.
+/// Which manifests a commit rewrites although no edit touches them: see [`Commit::rewrite_manifests`](super::Commit::rewrite_manifests).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Rewrite {
-    /// Never.
+pub enum ManifestRewrite {
+    /// None.
     #[default]
     No,
     /// Those of arrays that are not split as a new commit would split them.
     Misplaced,
-    /// All.
+    /// Those of every array.
     All,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct ArrayPlan {
     /// The same in the base, if the array is there.
     pub(super) before: Option<Vec<u32>>,
     pub(super) held: Vec<HeldManifest>,
-    pub(super) rewrite: Rewrite,
+    pub(super) rewrite: ManifestRewrite,
     /// Whether a manifest of the base is left out, or has other extents than the base says.
     pub(super) mended: bool,
     /// Drawn on one task, in the order of paths: the source of the ids of its manifests.
@@ -98,7 +98,7 @@ impl ArrayPlan {
         if let Some(view) = changes.view_of(&self.node).filter(|view| view.is_shifted()) {
             return Ok(self.shifted(view, cells, table, rows, &held));
         }
-        let all = self.rewrite == Rewrite::All;
+        let all = self.rewrite == ManifestRewrite::All;
         let boxes: Vec<Vec<Range<u32>>> = held
             .iter()
             .map(|it| it.reference.extents.ranges().to_vec())
@@ -248,7 +248,7 @@ impl ArrayPlan {
                 for row in &rows {
                     set.extend_from_slice(table.index(*row));
                 }
-                let all = self.rewrite != Rewrite::No;
+                let all = self.rewrite != ManifestRewrite::No;
                 let rewritten: Vec<usize> = (held.iter().enumerate())
                     .filter_map(|(at, it)| (all || it.cut).then_some(at))
                     .collect();
@@ -265,7 +265,7 @@ impl ArrayPlan {
             }
         };
         let misplaced = match self.rewrite {
-            Rewrite::Misplaced => misplaced(&cells, &known),
+            ManifestRewrite::Misplaced => misplaced(&cells, &known),
             _ => vec![false; known.len()],
         };
         Ok((cells, misplaced))

@@ -6,7 +6,7 @@ use icefield_format::{SnapshotId, SpecVersion};
 use icefield_refs::{Edit, EditOutcome, SnapshotInfo};
 use serde_json::Value;
 
-use super::arrays::Rewrite;
+use super::arrays::ManifestRewrite;
 use super::plan::Description;
 use super::publish;
 use super::store::Written;
@@ -54,7 +54,7 @@ impl Session {
             message: &message,
             metadata: &metadata,
             allow_empty,
-            rewrite: Rewrite::No,
+            rewrite: ManifestRewrite::No,
             lost: &BTreeSet::new(),
             extents: &BTreeMap::new(),
             replaced: None,

@@ -10,7 +10,7 @@ use icefield_refs::FetchError;
 use icefield_storage::Key;
 use serde_json::Value;
 
-use super::arrays::{ArrayPlan, HeldManifest, Rewrite};
+use super::arrays::{ArrayPlan, HeldManifest, ManifestRewrite};
 use super::manifests::NewManifest;
 use super::replaced::Replaced;
 use crate::SessionError;
@@ -67,7 +67,7 @@ pub(super) struct Description<'a> {
     pub(super) message: &'a str,
     pub(super) metadata: &'a BTreeMap<String, Value>,
     pub(super) allow_empty: bool,
-    pub(super) rewrite: Rewrite,
+    pub(super) rewrite: ManifestRewrite,
     /// Manifests of the base that are not read and not carried over.
     pub(super) lost: &'a BTreeSet<ManifestId>,
     /// Where references of an array lie in a manifest of the base, if the base says something else.
@@ -82,7 +82,7 @@ pub(super) struct Planner<'a> {
     pub(super) session: &'a Session,
     pub(super) base: &'a Base,
     pub(super) changes: &'a ChangeSet,
-    pub(super) rewrite: Rewrite,
+    pub(super) rewrite: ManifestRewrite,
     pub(super) lost: &'a BTreeSet<ManifestId>,
     pub(super) extents: &'a BTreeMap<(NodePath, ManifestId), Extents>,
 }
@@ -133,7 +133,7 @@ impl Planner<'_> {
                     let manifests = match updated.map(|node| Arc::clone(&node.metadata)) {
                         _ if record.kind() == NodeKind::Group => PlannedManifests::None,
                         Some(metadata) => self.existing(position, &path, &metadata, arrays)?,
-                        None if self.rewrite != Rewrite::No
+                        None if self.rewrite != ManifestRewrite::No
                             || !self.lost.is_empty()
                             || !self.extents.is_empty()
                             || changes.chunks().contains_key(&record.id())
@@ -207,7 +207,7 @@ impl Planner<'_> {
             });
         }
         let untouched = !written && !mended && !is_shifted && !held.iter().any(|it| it.cut);
-        if untouched && (self.rewrite == Rewrite::No || held.is_empty()) {
+        if untouched && (self.rewrite == ManifestRewrite::No || held.is_empty()) {
             return Ok(PlannedManifests::Keep { position });
         }
         let before = base.metadata(base.record(position)).ok();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use icefield_format::{Extents, ManifestId, NodePath};
 use serde_json::Value;
 
-use super::arrays::Rewrite;
+use super::arrays::ManifestRewrite;
 use super::properties::SPLITTING_CONFIG;
 use crate::Interrupt;
 use crate::rebase::ConflictSolver;
@@ -23,10 +23,10 @@ pub struct Commit {
     pub(super) publication: Publication,
     pub(super) message: String,
     pub(super) metadata: BTreeMap<String, Value>,
-    pub(super) allow_empty: bool,
-    pub(super) rewrite: Rewrite,
-    pub(super) lost: BTreeSet<ManifestId>,
-    pub(super) extents: BTreeMap<(NodePath, ManifestId), Extents>,
+    pub(crate) allow_empty: bool,
+    pub(super) rewrite: ManifestRewrite,
+    pub(crate) lost: BTreeSet<ManifestId>,
+    pub(crate) extents: BTreeMap<(NodePath, ManifestId), Extents>,
     pub(super) solver: Option<Arc<dyn ConflictSolver>>,
     pub(super) tries: usize,
     pub(super) interrupt: Interrupt,
@@ -45,17 +45,17 @@ impl Commit {
         self
     }
 
-    /// Also rewrites the manifests of arrays that are not split as a new commit would split them, by the rules of
-    /// `manifest.splitting` or by size; with `all`, those of every array. Only the edits are in the log: nothing that
-    /// readers see changes. The commit's metadata has the rules under [`SPLITTING_CONFIG`], as the reference
-    /// implementation writes them.
+    /// Also rewrites manifests that no edit touches: [`ManifestRewrite::Misplaced`] those of arrays that are not split as a new
+    /// commit would split them, by the rules of `manifest.splitting` or by size; [`ManifestRewrite::All`] those of every array.
+    /// Readers see no change, and the transaction log has the edits alone. The commit's metadata has the rules under
+    /// [`SPLITTING_CONFIG`], as the reference implementation writes them.
     ///
     /// Without edits and with nothing to rewrite there is [`crate::CommitError::NothingToCommit`].
-    pub fn rewrite_manifests(mut self, all: bool) -> Self {
-        self.rewrite = match all {
-            true => Rewrite::All,
-            false => Rewrite::Misplaced,
-        };
+    pub fn rewrite_manifests(mut self, which: ManifestRewrite) -> Self {
+        self.rewrite = which;
+        if which == ManifestRewrite::No {
+            return self;
+        }
         let in_force = self.session.shared().configs.in_force();
         let manifest = in_force.config.manifest.as_ref();
         let rules = manifest
@@ -63,24 +63,6 @@ impl Commit {
             .and_then(|rules| serde_json::to_value(rules).ok());
         let rules = serde_json::json!({ "split_sizes": rules });
         self.metadata(SPLITTING_CONFIG, rules)
-    }
-
-    /// Leaves manifests of the base out of the new snapshot, without reading them: those that are lost. Arrays that name
-    /// them get a manifest of what their other manifests and the session's edits hold, and count as updated. For repairs;
-    /// a commit that only does this changes something, and is not empty.
-    pub fn leave_out_manifests(mut self, lost: BTreeSet<ManifestId>) -> Self {
-        self.allow_empty |= !lost.is_empty();
-        self.lost = lost;
-        self
-    }
-
-    /// Says of manifests of the base where their references of an array lie: of those whose recorded extents are wrong.
-    /// Nothing is read or written but the snapshot; the extents given must hold every reference of the array. Such arrays
-    /// count as updated. For repairs; a commit that only does this changes something, and is not empty.
-    pub fn correct_extents(mut self, extents: BTreeMap<(NodePath, ManifestId), Extents>) -> Self {
-        self.allow_empty |= !extents.is_empty();
-        self.extents = extents;
-        self
     }
 
     /// When another commit was first, carries the edits over to it and tries again. Writers of one process
@@ -114,7 +96,7 @@ impl Session {
             message: message.into(),
             metadata: BTreeMap::new(),
             allow_empty: false,
-            rewrite: Rewrite::No,
+            rewrite: ManifestRewrite::No,
             lost: BTreeSet::new(),
             extents: BTreeMap::new(),
             solver: None,

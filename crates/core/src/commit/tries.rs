@@ -7,7 +7,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use icefield_refs::Tip;
 
-use super::arrays::Rewrite;
+use super::arrays::ManifestRewrite;
 use super::outcome::CommitOutcome;
 use super::plan::Description;
 use super::publish;
@@ -92,7 +92,7 @@ impl Commit {
     }
 
     fn changes_nothing(&self) -> Result<bool, SessionError> {
-        let may = self.allow_empty || self.rewrite != Rewrite::No;
+        let may = self.allow_empty || self.rewrite != ManifestRewrite::No;
         Ok(!may && self.session.state()?.changes.is_empty())
     }
 
@@ -125,7 +125,7 @@ impl Commit {
         Ok(match self.session.rebase_held(tip, solver).await? {
             RebaseOutcome::Rebased { .. } => {
                 // What both sides did alike may leave nothing to do; the commit is still one.
-                self.allow_empty |= self.rewrite == Rewrite::No;
+                self.allow_empty |= self.rewrite == ManifestRewrite::No;
                 None
             }
             RebaseOutcome::Conflicts {
@@ -210,9 +210,9 @@ impl IntoFuture for Commit {
 }
 
 impl Session {
-    /// Waits a random time, longer after more lost races, so that others get their turn: for a caller that rebases and commits by
-    /// hand. [`Commit::rebase_with`] does it by itself.
-    pub async fn pause_after_lost_races(&self, lost: usize) {
+    /// Waits a random time, longer after more lost races, so that other writers get their turn. A caller that rebases and commits
+    /// in a loop of its own calls it after each lost race; [`Commit::rebase_with`] does so itself.
+    pub async fn back_off(&self, lost: usize) {
         pause(self, lost).await;
     }
 }

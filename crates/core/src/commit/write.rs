@@ -11,7 +11,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{NewSnapshot, NodeId, SnapshotId};
 use icefield_refs::{SnapshotInfo, Tip, micros_of_time, time_of_micros};
 
-use super::arrays::{ArrayPlan, Rewrite, Split};
+use super::arrays::{ArrayPlan, ManifestRewrite, Split};
 use super::blocking::run_blocking;
 use super::encode::{encode_log, encode_snapshot};
 use super::plan::{ArrayManifests, Description, Planner, manifest_files};
@@ -52,7 +52,7 @@ pub(super) async fn write(
         (base, changes, state.metadata.clone(), newer_than)
     };
     let rewrite = description.rewrite;
-    if changes.is_empty() && !description.allow_empty && rewrite == Rewrite::No {
+    if changes.is_empty() && !description.allow_empty && rewrite == ManifestRewrite::No {
         return Err(CommitError::NothingToCommit);
     }
     metadata.extend(description.metadata.clone());
@@ -84,7 +84,7 @@ pub(super) async fn write(
         let splits = split(session, &changes, arrays).await?;
         let (kept, jobs): (Vec<_>, Vec<_>) =
             splits.into_iter().map(|it| (it.kept, it.jobs)).unzip();
-        if rewrite != Rewrite::No
+        if rewrite != ManifestRewrite::No
             && changes.is_empty()
             && !description.allow_empty
             && jobs.iter().all(Vec::is_empty)

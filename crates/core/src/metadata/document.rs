@@ -198,7 +198,7 @@ fn origin_and_chunks(document: &[u8]) -> Option<(Vec<i64>, Vec<i64>)> {
 
 /// Returns an array's document with another shape and other values of some attributes, `None` to remove one; every other
 /// member stays as it is, byte for byte. `None` if the document is no JSON object.
-pub fn edited(
+pub fn with_shape_and_attributes(
     document: &[u8],
     shape: Option<&[u64]>,
     attributes: &[(&str, Option<Value>)],

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use icefield_format::RepositoryConfig;
 use icefield_refs::{Edit, EditOutcome, Ledger, StoredConfig};
-use icefield_storage::{Clock, Entropy, Key, Storage};
+use icefield_storage::{Clock, Entropy, Storage};
 
 use super::shared::{CLOCK_TOLERANCE, Shared};
 use crate::objects::CacheStatistics;
@@ -74,21 +74,6 @@ impl Repository {
     /// of the container's name, if it has one; itself if the configuration in force has no container of that name.
     pub fn absolute_location<'a>(&self, location: &'a str) -> Cow<'a, str> {
         self.0.configs.in_force().containers.absolute(location)
-    }
-
-    /// Finds the store and the key of a foreign object, if a container of the configuration in force and a grant cover
-    /// its location. Nothing is asked of the object.
-    ///
-    /// # Errors
-    /// [`VirtualChunkError`] without those about the object itself.
-    pub async fn foreign_object(
-        &self,
-        location: &str,
-    ) -> Result<(Arc<dyn Storage>, Key), VirtualChunkError> {
-        let in_force = self.0.configs.in_force();
-        let target = self.0.virtual_stores.find(&in_force.containers, location);
-        let target = target.await?;
-        Ok((target.storage, target.key))
     }
 
     /// Returns how many seconds this machine's clock was ahead of the store's at the last commit, if they were

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use icefield_core::repair::{ManifestRepair, with_manifest_repair};
 use icefield_core::test_suite::walk::assert_sound;
 use icefield_core::test_suite::words::*;
 use icefield_core::{
@@ -40,7 +41,11 @@ async fn leave_out(
         write(&session, "/a", &[*index], pattern(9, 1000)).await;
     }
     let lost: BTreeSet<_> = lost.into_iter().collect();
-    session.commit("repair").leave_out_manifests(lost).await
+    let repair = ManifestRepair {
+        lost,
+        ..ManifestRepair::default()
+    };
+    with_manifest_repair(session.commit("repair"), repair).await
 }
 
 fn committed(outcome: Result<CommitOutcome, CommitError>) -> SnapshotId {

@@ -1,7 +1,8 @@
 //! Commits whose branch another commit has rearranged since their session was opened, in spec version 2.
 
 use icefield_core::{
-    BasicSolver, BranchName, CommitOutcome, Conflict, Repository, Session, VersionSelection,
+    BasicSolver, BranchName, CommitOutcome, Conflict, ManifestRewrite, Repository, Session,
+    VersionSelection,
 };
 use icefield_format::{Snapshot, SpecVersion};
 
@@ -76,7 +77,9 @@ async fn manifests_are_rewritten_where_another_commit_moved_their_array() {
         .expect("main exists")
         .snapshot_id()
         .expect("sound");
-    let rewrite = session.commit("rewritten").rewrite_manifests(true);
+    let rewrite = session
+        .commit("rewritten")
+        .rewrite_manifests(ManifestRewrite::All);
     let landed = rewrite.rebase_with(BasicSolver::default()).await;
     let Ok(CommitOutcome::Committed(after)) = landed else {
         panic!("{landed:?}");

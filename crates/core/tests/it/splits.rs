@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use icefield_core::test_suite::words::*;
 use icefield_core::{
-    BasicSolver, CommitError, CommitOutcome, Repository, RepositoryConfig, SeededEntropy, Session,
-    VirtualRefs, VirtualSource, WriteMode,
+    BasicSolver, CommitError, CommitOutcome, ManifestRewrite, Repository, RepositoryConfig,
+    SeededEntropy, Session, VirtualRefs, VirtualSource, WriteMode,
 };
 use icefield_storage::Storage;
 use icefield_storage::wrap::fault::{Decision, Matcher, Plan};
@@ -168,7 +168,10 @@ async fn manifests_are_rewritten_by_other_rules_once() {
     let rules = "    - [any_array, [{condition: !Axis 0, num_chunks: 80}]]\n";
     let repository = with_rules(&storage, rules).await;
     let session = writer(&repository).await;
-    let outcome = session.commit("rewritten").rewrite_manifests(false).await;
+    let outcome = session
+        .commit("rewritten")
+        .rewrite_manifests(ManifestRewrite::Misplaced)
+        .await;
     is!(outcome, Ok(CommitOutcome::Committed(_)));
     let boxes: Vec<_> = manifests(&repository)
         .await
@@ -185,12 +188,15 @@ async fn manifests_are_rewritten_by_other_rules_once() {
     );
     let again = writer(&repository).await.commit("again");
     is!(
-        again.rewrite_manifests(false).await,
+        again.rewrite_manifests(ManifestRewrite::Misplaced).await,
         Err(CommitError::NothingToCommit)
     );
     // By size, the three are one.
     let session = writer(&Repository::open(storage).await.expect("opened")).await;
-    let outcome = session.commit("by size").rewrite_manifests(false).await;
+    let outcome = session
+        .commit("by size")
+        .rewrite_manifests(ManifestRewrite::Misplaced)
+        .await;
     is!(outcome, Ok(CommitOutcome::Committed(_)));
     assert_eq!(manifests(&repository).await.len(), 1);
     assert_eq!(
@@ -213,7 +219,9 @@ async fn a_rewrite_that_loses_a_race_keeps_what_landed() {
     let rewriting = with_rules(&storage, rules).await;
     let session = writer(&rewriting).await;
     commit_edits(&repository, "meanwhile", &[], &[("/a", &[0, 0], &[7; 5])]).await;
-    let commit = session.commit("rewritten").rewrite_manifests(false);
+    let commit = session
+        .commit("rewritten")
+        .rewrite_manifests(ManifestRewrite::Misplaced);
     is!(
         commit.rebase_with(BasicSolver::default()).await,
         Ok(CommitOutcome::Committed(_))
@@ -232,7 +240,10 @@ async fn a_rewrite_onto_a_disk_that_is_full_at_any_write_changes_nothing() {
         let full: Arc<dyn Storage> = Arc::new(faulty.clone());
         let session = writer(&with_rules(&full, rules).await).await;
         faulty.set_plan(Plan::none().on(Matcher::writes(), k, Decision::FailBefore));
-        let outcome = session.commit("rewritten").rewrite_manifests(false).await;
+        let outcome = session
+            .commit("rewritten")
+            .rewrite_manifests(ManifestRewrite::Misplaced)
+            .await;
         // What others see: the old manifests, or all of the new ones.
         let others = with_rules(&storage, rules).await;
         let expected = if outcome.is_ok() { 3 } else { 1 };
@@ -249,7 +260,7 @@ async fn a_rewrite_onto_a_disk_that_is_full_at_any_write_changes_nothing() {
         }
         // With room again, it is done.
         let again = writer(&others).await.commit("again");
-        let again = again.rewrite_manifests(false).await;
+        let again = again.rewrite_manifests(ManifestRewrite::Misplaced).await;
         is!(again, Ok(CommitOutcome::Committed(_)));
         assert_eq!(manifests(&others).await.len(), 3);
         assert_eq!(chunk_list(&read_main(&others).await, "/a").await, contents);
@@ -266,7 +277,10 @@ async fn only_what_does_not_fit_is_rewritten() {
     for steps in [80, 40] {
         let session = writer(&with_rules(&storage, &rule(steps)).await).await;
         counting.reset();
-        let outcome = session.commit("by rules").rewrite_manifests(false).await;
+        let outcome = session
+            .commit("by rules")
+            .rewrite_manifests(ManifestRewrite::Misplaced)
+            .await;
         is!(outcome, Ok(CommitOutcome::Committed(_)));
         assert_eq!(counting.reset().of("manifests").put, 240 / u64::from(steps));
     }
@@ -277,7 +291,10 @@ async fn only_what_does_not_fit_is_rewritten() {
     assert_eq!(manifests(&repository).await.len(), 5);
     let session = writer(&repository).await;
     counting.reset();
-    let outcome = session.commit("the others").rewrite_manifests(false).await;
+    let outcome = session
+        .commit("the others")
+        .rewrite_manifests(ManifestRewrite::Misplaced)
+        .await;
     is!(outcome, Ok(CommitOutcome::Committed(_)));
     assert_eq!(counting.reset().of("manifests").put, 2, "four became two");
     assert_eq!(manifests(&repository).await.len(), 3);
@@ -289,7 +306,10 @@ async fn deletions_alone_rewrite_their_cells_and_drop_empty_ones() {
     let rules = "    - [any_array, [{condition: !Axis 0, num_chunks: 80}]]\n";
     let repository = with_rules(&storage, rules).await;
     let session = writer(&repository).await;
-    let outcome = session.commit("by rules").rewrite_manifests(false).await;
+    let outcome = session
+        .commit("by rules")
+        .rewrite_manifests(ManifestRewrite::Misplaced)
+        .await;
     is!(outcome, Ok(CommitOutcome::Committed(_)));
     let session = writer(&repository).await;
     for index in (80..160).flat_map(|step| (0..REFS_OF_A_STEP).map(move |at| [step, at])) {
@@ -356,12 +376,12 @@ async fn arrays_without_axes_and_axes_without_chunks_are_not_split() {
     write(&session, "/scalar", &[], vec![5]).await;
     commit(&session, "no chunks any more").await;
     assert_eq!(manifests(&repository).await.len(), 0);
-    for all in [false, true] {
+    for which in [ManifestRewrite::Misplaced, ManifestRewrite::All] {
         let session = writer(&repository).await;
-        let outcome = session.commit("rewritten").rewrite_manifests(all).await;
-        match all {
-            false => is!(outcome, Err(CommitError::NothingToCommit)),
-            true => is!(outcome, Ok(CommitOutcome::Committed(_))),
+        let outcome = session.commit("rewritten").rewrite_manifests(which).await;
+        match which {
+            ManifestRewrite::All => is!(outcome, Ok(CommitOutcome::Committed(_))),
+            _ => is!(outcome, Err(CommitError::NothingToCommit)),
         }
     }
     let session = read_main(&repository).await;
@@ -386,7 +406,7 @@ async fn a_rewrite_by_size_comes_to_an_end() {
         .await;
         let outcome = session
             .commit("rewritten")
-            .rewrite_manifests(round % 2 == 1);
+            .rewrite_manifests([ManifestRewrite::Misplaced, ManifestRewrite::All][round % 2]);
         is!(
             outcome.await,
             Ok(CommitOutcome::Committed(_)) | Err(CommitError::NothingToCommit)
@@ -394,7 +414,9 @@ async fn a_rewrite_by_size_comes_to_an_end() {
         let mut left = 6;
         loop {
             let session = writer(&repository).await;
-            let commit = session.commit("by size").rewrite_manifests(false);
+            let commit = session
+                .commit("by size")
+                .rewrite_manifests(ManifestRewrite::Misplaced);
             if let Err(CommitError::NothingToCommit) = commit.await {
                 break;
             }
@@ -451,8 +473,8 @@ impl Model {
         }
         let commit = session.commit("a step").allow_empty();
         let commit = match self.below(5) {
-            0 => commit.rewrite_manifests(false),
-            1 => commit.rewrite_manifests(true),
+            0 => commit.rewrite_manifests(ManifestRewrite::Misplaced),
+            1 => commit.rewrite_manifests(ManifestRewrite::All),
             _ => commit,
         };
         is!(commit.await, Ok(CommitOutcome::Committed(_)));

@@ -7,9 +7,9 @@ use icefield_core::test_suite::Trial;
 use icefield_core::test_suite::walk::assert_sound;
 use icefield_core::test_suite::words::*;
 use icefield_core::{
-    ByteRange, ChunkLocation, ChunkRead, EditOutcome, ReadSettings, Repository, RepositoryConfig,
-    Session, SessionError, Settings, VirtualAccess, VirtualChecksum, VirtualChunkError,
-    VirtualRefs, VirtualRefsError, VirtualSource,
+    ByteRange, ChunkLocation, ChunkRead, EditOutcome, ManifestRewrite, ReadSettings, Repository,
+    RepositoryConfig, Session, SessionError, Settings, VirtualAccess, VirtualChecksum,
+    VirtualChunkError, VirtualRefs, VirtualRefsError, VirtualSource,
 };
 use icefield_format::SpecVersion;
 use icefield_format::config::{VirtualChunkContainer, VirtualChunkContainers, VirtualStore};
@@ -646,7 +646,7 @@ async fn locations_are_compressed_where_the_configuration_asks_for_it() {
         let session = writer(&repository).await;
         let rewritten = session
             .commit("again")
-            .rewrite_manifests(true)
+            .rewrite_manifests(ManifestRewrite::All)
             .allow_empty();
         assert!(rewritten.await.is_ok());
         assert_eq!(stored_locations(&repository).await, many);

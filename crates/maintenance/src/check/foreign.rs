@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use futures::stream::{self, StreamExt};
+use icefield_core::repair::foreign_object;
 use icefield_core::{Containers, Repository, VirtualChunkError};
 use icefield_format::{Checksum, RepositoryConfig, SnapshotId, SpecVersion};
 use icefield_storage::{Condition, GetOptions, GetRange, StorageError};
@@ -251,7 +252,7 @@ async fn check_object(
     let unchecked =
         |error: &VirtualChunkError| (FindingKind::VirtualUnchecked, with_causes(error), None);
     let (storage, key) =
-        (repository.foreign_object(&object.location).await).map_err(|error| unchecked(&error))?;
+        (foreign_object(repository, &object.location).await).map_err(|error| unchecked(&error))?;
     match storage.get(&key, object.options(end)).await {
         Ok(_) => Ok(()),
         Err(StorageError::NotFound { .. }) => Err((

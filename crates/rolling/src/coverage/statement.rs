@@ -197,7 +197,8 @@ impl Statement {
         value: Option<Value>,
     ) -> Result<(), RollingError> {
         let document = session.metadata(&self.path)?.unwrap_or_default();
-        let edited = icefield_core::edited_document(&document, None, &[(self.name, value)]);
+        let edited =
+            icefield_core::with_shape_and_attributes(&document, None, &[(self.name, value)]);
         let edited = edited.ok_or_else(|| RollingError::Document {
             path: self.path.clone(),
         })?;

@@ -45,7 +45,8 @@ impl Plan<'_> {
     ) -> Result<ArrayMetadata, RollingError> {
         let mut shape = member.array.shape.clone();
         shape[member.axis] = length;
-        let document = icefield_core::edited_document(&member.document, Some(&shape), attributes);
+        let document =
+            icefield_core::with_shape_and_attributes(&member.document, Some(&shape), attributes);
         let refused = || RollingError::Document {
             path: member.path.clone(),
         };

@@ -170,7 +170,8 @@ async fn attributes_that_say_something_else_are_refused() {
             .expect("there")
             .expect("there");
         let edited = [(attribute, Some(serde_json::from_str(value).expect("there")))];
-        let edited = icefield_core::edited_document(&document, None, &edited).expect("an object");
+        let edited =
+            icefield_core::with_shape_and_attributes(&document, None, &edited).expect("an object");
         put(&session, "/t", String::from_utf8(edited).expect("there")).await;
         commit(&session, "an attribute").await;
         refused(
@@ -192,7 +193,8 @@ async fn a_window_by_time_needs_times() {
         .expect("there")
         .expect("there");
     let edited = [("units", Some("months since 1970-01-01".into()))];
-    let edited = icefield_core::edited_document(&document, None, &edited).expect("an object");
+    let edited =
+        icefield_core::with_shape_and_attributes(&document, None, &edited).expect("an object");
     put(&session, "/time", String::from_utf8(edited).expect("there")).await;
     commit(&session, "months have no one length").await;
     let change = Change::append(4).and_keep("7 days".parse().expect("a span"));

@@ -207,7 +207,7 @@ pub(crate) async fn set_attributes(session: &Session, at: &str, attributes: Valu
         .iter()
         .map(|(name, value)| (name.as_str(), Some(value.clone())))
         .collect();
-    let edited = icefield_core::edited_document(&document, None, &attributes);
+    let edited = icefield_core::with_shape_and_attributes(&document, None, &attributes);
     let edited = String::from_utf8(edited.expect("an object")).expect("text");
     put(session, at, edited).await;
 }

@@ -1,7 +1,8 @@
 //! The commit that leaves out what cannot be read, through a session like any other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use icefield_core::repair::{ManifestRepair, with_manifest_repair};
 use icefield_core::{
     BranchName, CommitError, CommitOutcome, NodePath, Repository, RepositoryError, WriteMode,
 };
@@ -122,21 +123,22 @@ async fn try_to(
             .set_metadata(&path(group)?, GROUP.into(), mode)
             .await?;
     }
-    let (mut lost, mut extents) = (BTreeSet::new(), BTreeMap::new());
+    let mut manifests = ManifestRepair::default();
     for array in &repair.arrays {
         let at = path(&array.path)?;
         for index in array.chunks.iter().chain(&array.virtual_chunks) {
             session.delete_chunk(&at, index).await?;
         }
-        lost.extend(array.manifests.iter().copied());
+        manifests.lost.extend(array.manifests.iter().copied());
         for right in &array.extents {
             let place = (at.clone(), right.manifest);
-            extents.insert(place, Extents::new(right.extents.clone()));
+            let extents = Extents::new(right.extents.clone());
+            manifests.extents.insert(place, extents);
         }
     }
     let commit = session.commit(message(repair));
     let commit = commit.metadata(REPAIR_METADATA, metadata(repair));
-    let commit = commit.leave_out_manifests(lost).correct_extents(extents);
+    let commit = with_manifest_repair(commit, manifests);
     Ok(match commit.await? {
         CommitOutcome::Committed(snapshot) => RepairOutcome::Done { snapshot },
         CommitOutcome::Unknown { snapshot, source } => RepairOutcome::Unknown {
