@@ -60,7 +60,7 @@ class Taken:
     processor: float
 
 
-# What one contender did in one round, by name.
+# The measurements of one contender in one round, by name.
 Measured = dict[str, Taken]
 
 

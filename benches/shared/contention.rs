@@ -18,7 +18,7 @@ use super::api::{
 /// Bytes of a chunk, which is stored as an object of its own.
 pub(crate) const CHUNK: usize = 1000;
 
-/// What is done in one round.
+/// The work of one round.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
     pub(crate) on_disk: bool,
@@ -98,7 +98,7 @@ impl Case {
     }
 }
 
-/// What came of one round.
+/// The result of one round.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figure {
     pub(crate) seconds: f64,

@@ -20,7 +20,7 @@ pub(crate) const ENDS: usize = 100;
 pub(crate) const ARRAY: &str = r#"{"zarr_format":3,"node_type":"array","shape":[8],"data_type":"uint8","chunk_grid":{"name":"regular","configuration":{"chunk_shape":[8]}},"chunk_key_encoding":{"name":"default"},"fill_value":0,"codecs":[{"name":"bytes"}],"attributes":{}}"#;
 pub(crate) const GROUP: &str = r#"{"zarr_format":3,"node_type":"group"}"#;
 
-/// What came of one history.
+/// The result of one history.
 #[derive(Debug)]
 pub(crate) struct Figure {
     /// Of each commit, from opening the session to the end of the commit.

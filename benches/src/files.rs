@@ -1,4 +1,4 @@
-//! What a store on a local disk must do at least, with `std::fs` alone.
+//! The least work of a store on a local disk, with `std::fs` alone.
 
 use std::fs::{self, File};
 use std::io::{Result, Write};

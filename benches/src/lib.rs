@@ -1,4 +1,4 @@
-//! What the benchmarks share: the data they work on, plain files to compare with, and facts.
+//! Common parts of the benchmarks: the data they work on, plain files to compare with, and facts.
 //!
 //! - [`Refs`] makes manifests, [`Hierarchy`] snapshots, [`Filled`] whole repositories. All are the same in every run:
 //!   ids and sizes come from a seeded generator.

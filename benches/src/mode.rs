@@ -1,8 +1,8 @@
-//! What a benchmark was started for.
+//! The mode of a benchmark: measure, or a short test.
 
 use std::env;
 
-/// What a benchmark was started for, which criterion tells from the command line in the same way.
+/// The mode of a benchmark, told by the command line in the same way as criterion does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// To measure: `cargo bench`.

@@ -1,4 +1,4 @@
-//! What the operating system knows of this process.
+//! Facts about this process from the operating system.
 
 use std::fs;
 

@@ -42,7 +42,7 @@ fn elements(document: &Document) -> Option<u64> {
         })
 }
 
-/// What a text can tell apart: zeros at the end of a char attribute are not printed, as by `ncdump`.
+/// Removes differences that a text does not show: zeros at the end of a char attribute are not printed, as by `ncdump`.
 fn without_last_zeros(attributes: &mut [Attribute]) {
     for attribute in attributes {
         // One without values is printed as an empty text, of whatever type it is.

@@ -15,7 +15,7 @@ fuzz_target!(
         }
         let _ = Snapshot::decode(input, id, &limits());
         let outcome = Snapshot::decode(&with_header(FileKind::Snapshot, 1, input), id, &limits());
-        // What passes the envelope is what zstd itself makes of it.
+        // A body that passes the envelope equals the output of zstd itself.
         let passed = match outcome {
             Ok(_) => true,
             Err(error) => matches!(error, FormatError::Malformed { .. } | FormatError::WrongObject { .. }),

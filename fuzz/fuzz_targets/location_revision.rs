@@ -1,4 +1,4 @@
-//! What people type: where a repository is, and which version of it.
+//! Texts that users type: the location of a repository, and a revision of it.
 
 #![no_main]
 

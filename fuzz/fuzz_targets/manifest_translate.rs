@@ -112,7 +112,7 @@ fuzz_target!(
                 }
             }
         }
-        // What our encoder wrote can be copied, unless comparing its text would take too long.
+        // A manifest of our encoder can be copied, unless comparing its text would take too long.
         let no_text = |refs: ArrayRefs<'_>| {
             refs.refs().all(|it| !matches!(it.chunk_ref(), Ok(ChunkRef::Virtual { .. }) | Err(_)))
         };

@@ -29,7 +29,7 @@ fn documents(input: &str) -> (Documents, Documents) {
     (old, new)
 }
 
-/// What any dataset that was read must bear.
+/// Operations that work on any dataset that was read.
 fn look(dataset: &Dataset) {
     for (path, variable) in dataset.variables() {
         assert_eq!(
@@ -63,7 +63,7 @@ fuzz_target!(
             for path in opened.arrays.keys() {
                 assert!(opened.dataset.variable(path).is_some(), "{path}");
             }
-            // What is written of it can be read.
+            // The written form can be read.
             let Ok(written) = write(&opened.dataset, &opened.arrays) else {
                 continue;
             };

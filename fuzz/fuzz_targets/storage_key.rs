@@ -56,7 +56,7 @@ fuzz_target!(
         };
         one(text);
         spellings(text);
-        // What is below what, by whole segments.
+        // Prefixes, by whole segments.
         let Some((prefix, rest)) = text.split_once('\n') else {
             return;
         };

@@ -11,7 +11,7 @@ fuzz_target!(
     |input: &[u8]| {
         let stored = NodeMetadata::parse(input);
         let new = NodeMetadata::parse_new(input, 1 << 20);
-        // What may be stored can be read, and means the same.
+        // A document that may be stored can be read, and means the same.
         if let Ok(new) = &new {
             assert_eq!(stored.as_ref().ok(), Some(new));
         }

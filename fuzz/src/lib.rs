@@ -1,4 +1,4 @@
-//! What the fuzz targets share.
+//! Common parts of the fuzz targets.
 
 #[path = "../../crates/format/tests/it/common/roundtrip.rs"]
 pub mod roundtrip;
@@ -61,7 +61,7 @@ pub fn number_of(input: &[u8], salt: u64) -> u64 {
     input.iter().fold(0xcbf2_9ce4_8422_2325 ^ salt, mix)
 }
 
-/// What a target wants to be seeded with.
+/// The seeds of a target.
 pub enum Seeds {
     /// Files in this directory of each repository, whole and as bare bodies.
     Binary(&'static str),

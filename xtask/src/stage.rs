@@ -32,7 +32,7 @@ fn command(program: &Path, stage: &Stage, stages: &[Stage]) -> Command {
     command
 }
 
-/// What the command line asks of the stages.
+/// The selection of stages on the command line.
 #[derive(Debug, Default, clap::Args)]
 pub struct Asked {
     /// Runs only these stages (repeatable), and those that they need; see `--list`.

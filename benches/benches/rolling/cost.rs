@@ -1,5 +1,5 @@
-//! What a roll of one large array costs. Chunks are forgotten as soon as they are counted: what a roll writes beside them is
-//! the subject.
+//! The cost of a roll of one large array. Chunks are forgotten as soon as they are counted: the subject is what a roll writes
+//! beside them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a roll took, and how such figures are told.
+//! Figures of one roll, and how they are printed.
 
 use std::fmt::Write;
 use std::fs;
@@ -20,7 +20,7 @@ const CLASSES: [(&str, &str); 6] = [
 /// Requests, bytes read and bytes written.
 type Class = [u64; 3];
 
-/// What one roll took.
+/// The cost of one roll.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Roll {
     /// Seconds to upload the new chunks and note their references, to say what moves or goes, and to commit.

@@ -33,7 +33,7 @@ const INLINE: u64 = 512;
 /// Times of objects may be cut to the second, and so may the time that they are compared with.
 const ROUNDING: time::Duration = time::Duration::from_millis(2100);
 
-/// What came of rolls.
+/// The outcomes of rolls.
 #[derive(Debug, Default)]
 struct Rolls {
     rolls: Vec<Roll>,
@@ -195,7 +195,7 @@ async fn one_roll(
     let rolled = rolled.await.expect("an outcome");
     let seconds = (SystemClock.monotonic() - begun).as_secs_f64();
     let mut roll = Roll {
-        // What it uploads, it uploads while others roll, read and write.
+        // Uploads happen while others roll, read and write.
         seconds: [0.0, 0.0, seconds],
         cpu: cpu() - processor,
         ..Roll::default()

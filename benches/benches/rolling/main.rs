@@ -41,7 +41,7 @@ const SIZES: [Size; 3] = [
     size("M", 56, [40, 45], 10),
     size("L", 56, [120, 150], 5),
 ];
-/// What a test does.
+/// The size of a test run.
 const TINY: Size = size("XS", 5, [3, 4], 2);
 
 const fn size(name: &'static str, slabs: u32, each: [u32; 2], rolls: u32) -> Size {

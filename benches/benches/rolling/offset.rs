@@ -47,7 +47,7 @@ impl OffsetStore {
         self.first = offset;
     }
 
-    /// What a reader finds that knows these offsets, as they are cached by default.
+    /// Reads as a reader does that knows these offsets, as they are cached by default.
     fn read(&self, offsets: [i64; ARRAYS.len()]) -> Faults {
         let mut faults = Faults {
             mixed: offsets.iter().any(|offset| *offset != self.first).into(),

@@ -13,7 +13,7 @@ use crate::world::{ARRAYS, Extent, Faults, STEP, compare, labels, newest, open};
 /// A snapshot is held over so many rolls, at least, and then looked at again.
 const HELD: f64 = 3.0;
 
-/// What a reader saw.
+/// The observations of a reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) looks: u64,

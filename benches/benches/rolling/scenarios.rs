@@ -1,4 +1,4 @@
-//! What happens beside steady rolls: history comes in from behind, and no roll happens for long.
+//! Scenarios beside steady rolls: history comes in from behind, and no roll happens for long.
 
 use std::time::Duration;
 

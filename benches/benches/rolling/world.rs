@@ -51,7 +51,7 @@ pub(crate) fn label(step: i64) -> f64 {
     step as f64 * STEP
 }
 
-/// What the chunk at a label has, and never the fill value.
+/// The bytes of the chunk at a label, never the fill value.
 pub(crate) fn tile(array: usize, label: f64, [y, x]: [u32; 2]) -> Vec<u8> {
     let (first_y, first_x) = (u64::from(y) * SIDE, u64::from(x) * SIDE);
     let of_label = (label as i64).rem_euclid(251 * 4) as u64 * 31 + array as u64 * 11;
@@ -191,7 +191,7 @@ pub(crate) async fn numbers(session: &Session, at: &str) -> Vec<f64> {
     all
 }
 
-/// What readers found wrong with chunks.
+/// Faults that readers found in chunks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Faults {
     /// There is no chunk.

@@ -1,4 +1,4 @@
-//! What writers and the collection of garbage tell each other, as small objects under the prefix `icefield/`.
+//! The protocol between writers and the collection of garbage, as small objects under the prefix `icefield/`.
 //!
 //! ```text
 //! icefield/leases/ID        a session older than a quarter of an hour; renewed while it is used

@@ -2,7 +2,7 @@
 
 use regex::Regex;
 
-/// What conditions ask of an array.
+/// The properties of an array that conditions test.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArrayName<'a> {
     /// From the root, as `/a/b`.

@@ -1,4 +1,4 @@
-//! What changed: in a session, or between two snapshots, as the *net* effect.
+//! The *net* changes of a session, or between two snapshots.
 
 mod shifted;
 
@@ -70,7 +70,7 @@ impl Diff {
         Ok(diff)
     }
 
-    /// What was written, without what moved.
+    /// The changes of a change set, without those of its moves.
     fn of_edits(changes: &ChangeSet, base: &Base, names_moves: bool) -> Self {
         let mut diff = Self::default();
         let mut paths: HashMap<NodeId, NodePath> = HashMap::new();

@@ -31,7 +31,7 @@ impl FileWriter {
         self.version
     }
 
-    /// What finishes files.
+    /// The writer that finishes files.
     pub(crate) fn writer(&self) -> &Writer {
         &self.writer
     }

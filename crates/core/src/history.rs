@@ -25,7 +25,7 @@ use crate::{
     SessionError,
 };
 
-/// What became of carrying the changes of one stretch of history over to another.
+/// The outcome of carrying the changes of one stretch of history over to another.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "the changes may not be in the session"]
 #[non_exhaustive]

@@ -1,4 +1,4 @@
-//! What the engine must know of a `zarr.json`: group or array, shape, chunk grid. The bytes themselves are
+//! The parts of a `zarr.json` that the engine must know: group or array, shape, chunk grid. The bytes themselves are
 //! stored as they came.
 
 pub(crate) mod document;
@@ -366,7 +366,7 @@ fn key_encoding(encoding: Option<Named>) -> Result<ChunkKeyEncoding, MetadataErr
 pub struct NodeMetadataError {
     /// The node.
     pub path: NodePath,
-    /// What is wrong.
+    /// The broken rule.
     pub source: MetadataError,
 }
 

@@ -88,7 +88,7 @@ pub(crate) const REMEMBERED_IN_ALL: usize = 8 << 20;
 /// A manifest as it was just stored: its id, its file, and its decoded content, if the writer has it anyway.
 pub(crate) type StoredManifest = (ManifestId, Bytes, Option<Arc<Manifest>>);
 
-/// What an object in memory is found by.
+/// The key of an object in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Name {
     kind: CachedKind,
@@ -616,7 +616,7 @@ fn decode_snapshot(file: &[u8], id: [u8; 12], settings: &Settings) -> Result<Dec
     Snapshot::decode(file, id, &settings.decode_limits).map(|it| Decoded::Snapshot(Arc::new(it)))
 }
 
-/// What is kept of a file that was just written. One that this handle would not read is nothing to remember, and no reason to
+/// The form in which a file that was just written is cached. A file that this handle would not read is not cached, and no reason to
 /// fail.
 fn remembered(file: &Bytes, id: [u8; 12], decode: Decode, settings: &Settings) -> Option<Decoded> {
     if file.len() <= DECODED {

@@ -36,7 +36,7 @@ use follow::Followed;
 use moves::Moves;
 use solve::settle;
 
-/// What became of a rebase.
+/// The outcome of a rebase.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "the session may not be on the new tip"]
 pub enum RebaseOutcome {
@@ -296,7 +296,7 @@ impl Session {
     }
 }
 
-/// What became of carrying edits past one commit.
+/// The outcome of carrying edits past one commit.
 pub(crate) enum Passed {
     Through(Arc<ChangeSet>),
     Stopped(Vec<Conflict>),

@@ -1,4 +1,4 @@
-//! What tunes this process. Nothing here is stored; what is stored is the repository's configuration.
+//! Settings of this process. None of them is stored: the repository's configuration is.
 
 use icefield_format::DecodeLimits;
 

@@ -1,4 +1,4 @@
-//! What the programs that tests drive from outside have in common.
+//! Common parts of the programs that tests drive from outside.
 //!
 //! - `icefield-probe dump LOCATION` prints everything a repository holds as one JSON document;
 //!   `icefield-probe write LOCATION SPEC` applies a list of operations.

@@ -114,7 +114,7 @@ pub enum Operation {
     },
 }
 
-/// What a script did.
+/// The effects of a script.
 #[derive(Debug, Default, Serialize)]
 pub struct Applied {
     /// The ids of the commits.

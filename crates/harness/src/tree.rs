@@ -13,7 +13,7 @@ use icefield_zarr_fs::{Bytes, DirectoryTree, GetRange, ReadTree, TreeKey, TreePr
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// What can be asked.
+/// The requests to a tree.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 enum Request {

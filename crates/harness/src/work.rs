@@ -44,7 +44,7 @@ pub async fn prepare(location: &Location) -> anyhow::Result<SnapshotId> {
     }
 }
 
-/// What one worker does.
+/// The task of one worker.
 #[derive(Clone, Debug)]
 pub struct Work {
     /// Its number among the workers.
@@ -100,7 +100,7 @@ impl Work {
                         break;
                     }
                     CommitOutcome::Conflicts { conflicts, .. } => {
-                        bail!("nobody else writes this chunk: {conflicts:?}")
+                        bail!("no other process writes this chunk: {conflicts:?}")
                     }
                     _ => refused += session.commit_attempts()? as usize,
                 }

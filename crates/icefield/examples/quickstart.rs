@@ -44,7 +44,7 @@ async fn main() -> Result<(), Error> {
                 found.expect("it was not deleted")
             );
         }
-        other => panic!("nobody should have won twice: {other:?}"),
+        other => panic!("no writer should have won twice: {other:?}"),
     }
 
     // The past stays as it was, by number, by name, by time.

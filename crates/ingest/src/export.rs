@@ -87,7 +87,7 @@ struct Chunk {
     bytes: Bytes,
 }
 
-/// What an export wrote.
+/// The result of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExportReport {
@@ -102,7 +102,7 @@ pub struct ExportReport {
 }
 
 impl ExportReport {
-    /// What is known before any chunk is written.
+    /// Counts groups and arrays, before any chunk is written.
     fn of(nodes: &[ExportNode]) -> Self {
         let arrays = nodes.iter().filter(|node| node.array.is_some()).count() as u64;
         Self {
@@ -116,7 +116,7 @@ impl ExportReport {
 /// An export that is being described: set what it needs, then [`Export::run`] it.
 ///
 /// What is written is up to a [`Dialect`]: by default [`ZarrV3`], byte for byte what the session has. Only the
-/// consolidated metadata of groups is left out: a copy of their children that nobody keeps up to date in a repository.
+/// consolidated metadata of groups is left out: a copy of their children that a repository does not keep up to date.
 #[must_use = "nothing is exported before it is run"]
 pub struct Export {
     session: Session,
@@ -216,7 +216,7 @@ impl Export {
             spelling,
             sink: &*sink,
         };
-        // What was begun comes to its end before the sink is gone, or says what is left.
+        // Writes that have begun end before the sink is gone, or their error is returned.
         let written = self.interrupt.unless(writing.run(&nodes)).await;
         let written = written.unwrap_or_else(|interrupted| Err(interrupted.into()));
         match written {
@@ -391,7 +391,7 @@ impl Writing<'_> {
             .flat_map(|array| self.listed(array))
             .map_err(ExportError::from)
             .try_chunks(BATCH)
-            // What was listed before an error need not be written: there will be no target.
+            // Nodes that were listed before an error need not be written: there will be no target.
             .map_err(|error| error.1)
             .map_ok(|batch| self.read(batch))
             .try_flatten()

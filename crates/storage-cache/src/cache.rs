@@ -58,7 +58,7 @@ struct Counts {
     bytes_written: AtomicU64,
 }
 
-/// What a [`DiskCache`] did since it was opened, in this process.
+/// Counts of a [`DiskCache`] since it was opened, in this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiskCacheStatistics {

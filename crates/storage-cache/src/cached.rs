@@ -170,7 +170,7 @@ impl CacheSpec {
     }
 }
 
-/// What the places begin with that the stores behind a network name alike in all processes. [`Storage::place`] promises that
+/// The start of the places of stores behind a network, which all processes name alike. [`Storage::place`] promises that
 /// for one process only: a store in memory, or one that an application made with `object_store`, is named by its address,
 /// which another process gives to another store.
 const DURABLE: [&str; 4] = ["s3:", "gcs:", "azure:", "http:"];
@@ -277,8 +277,8 @@ impl Storage for CachedStorage {
     ) -> Result<PutOutcome, StorageError> {
         let creates = options.mode == PutMode::Create;
         let outcome = self.inner.put(key, payload, options).await;
-        // What is created anew has no entries. After any other outcome the caller asks what is stored, and an entry does not
-        // know that.
+        // An object that is created anew has no entries. After any other outcome the caller asks what is stored, and an entry does
+        // not know that.
         if !(creates && matches!(outcome, Ok(PutOutcome::Written(_)))) {
             self.forget(key).await;
         }

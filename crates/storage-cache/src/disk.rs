@@ -16,11 +16,11 @@ use crate::usage::{self, Reserved, Turn, on_disk};
 
 /// How old the note of the last read of an entry becomes before it is renewed.
 const TOUCH_AFTER: Duration = Duration::from_secs(60);
-/// What `CACHEDIR.TAG` begins with, by <https://bford.info/cachedir/>.
+/// The start of `CACHEDIR.TAG`, by <https://bford.info/cachedir/>.
 const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n# This is a cache of icefield.\n";
 const OPEN_TO_OTHERS: &str = "may be written by other users";
 
-/// What the cache has of an object.
+/// The result of a lookup in the cache.
 #[derive(Debug)]
 pub(crate) enum Found {
     Entry(Entry),
@@ -31,7 +31,7 @@ pub(crate) enum Found {
     Flawed,
 }
 
-/// What became of an entry that was to be written.
+/// The outcome of writing an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
     Written,
@@ -41,7 +41,7 @@ pub(crate) enum Stored {
     TooLarge,
 }
 
-/// What tells the writing of an entry from every other one.
+/// The identity of one write of an entry.
 #[derive(Debug)]
 pub(crate) struct WriteMark {
     /// The name of the file until it is whole.

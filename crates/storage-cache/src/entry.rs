@@ -41,7 +41,7 @@ impl EntryId {
     }
 }
 
-/// What an entry says of its object.
+/// The description of an object in its entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EntryHead {
     /// Bytes of the whole object.
@@ -62,7 +62,7 @@ pub(crate) struct Entry {
     pub(crate) bytes: Bytes,
 }
 
-/// What a look into the file of an entry found.
+/// The outcome of reading the file of an entry.
 #[derive(Debug)]
 pub(crate) enum Loaded {
     Hit(Entry),

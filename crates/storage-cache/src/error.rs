@@ -46,7 +46,7 @@ pub enum CacheError {
     Unusable {
         /// The directory.
         path: PathBuf,
-        /// What was tried: `made`.
+        /// The operation that failed, as a participle: `made`.
         action: &'static str,
         /// The error of the operating system.
         source: io::Error,

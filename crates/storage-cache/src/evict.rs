@@ -16,7 +16,7 @@ pub(crate) fn make_room(layout: &CacheLayout, limit: u64, needed: u64) -> io::Re
     let Some(_turn) = Turn::to_delete(layout)? else {
         return Ok(false);
     };
-    // No writer has a turn: whoever made these is gone.
+    // No writer has a turn: the writers of these files have ended.
     walk(&layout.writing(), &mut |file, _| remove(&file.path()))?;
     let mut ages: BTreeMap<i64, u64> = BTreeMap::new();
     walk(&layout.entries(), &mut |_, metadata| {

@@ -4,7 +4,7 @@ use icefield_format::SnapshotId;
 use icefield_format::layout::{self, IdKey};
 use icefield_storage::{Key, StorageError};
 
-/// What is known of the repository: whether it has the object `repo`.
+/// The known state of the repository: whether it has the object `repo`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum SeenSpec {

@@ -110,7 +110,7 @@ impl Drop for Count {
     }
 }
 
-/// What became of bytes that were to be counted in.
+/// The outcome of adding bytes to the count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reserved {
     Counted,

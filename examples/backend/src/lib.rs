@@ -25,7 +25,7 @@ struct Stored {
 #[derive(Debug, Default)]
 struct Shelf {
     objects: BTreeMap<Key, Stored>,
-    /// What others have left under names that are no keys.
+    /// Foreign entries under names that are no keys.
     unreadable: BTreeMap<Vec<u8>, UnreadableName>,
     /// Counts the writes: no version ever comes back.
     writes: u64,

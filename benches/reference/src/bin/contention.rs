@@ -79,7 +79,7 @@ fn main() -> anyhow::Result<()> {
                 figures[1].push(runtime.block_on(theirs(&folder.join("icechunk"), case))?);
             }
         }
-        // What the reference acknowledges and loses, as it may on a local disk, is printed and does not count as a commit.
+        // Commits that the reference acknowledges and loses, as it may on a local disk, are printed and not counted.
         for figure in &figures[0] {
             anyhow::ensure!(
                 figure.landed >= figure.acknowledged,

@@ -139,7 +139,7 @@ impl Bucket {
                 "{pattern}"
             );
         }
-        // What lies in directories that match nothing is passed over.
+        // Directories that match nothing are not listed.
         let before = (self.requests)();
         assert_eq!(
             self.planned(&world, &self.at("2000/*.nc"), "time"),
@@ -182,7 +182,7 @@ impl Bucket {
         );
     }
 
-    /// What is imported is what an import of the same files from the disk makes.
+    /// An import from the bucket equals an import of the same files from the disk.
     fn assert_imports_as_from_the_disk(&self) {
         let world = World::new();
         for year in 0..2 {

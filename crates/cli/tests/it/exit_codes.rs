@@ -7,7 +7,7 @@ use crate::world::World;
 fn every_code_means_what_the_help_says() {
     let world = World::with_history();
     let ids = world.history("r");
-    let nobody = "ZZZZZZZZZZZZZZZZZZZG";
+    let unknown = "ZZZZZZZZZZZZZZZZZZZG";
     let wrong_id = "ILLEGAL!";
     world.ok(&["branch", "create", "r", "b"]);
     let table: &[(i32, &[&str])] = &[
@@ -42,7 +42,7 @@ fn every_code_means_what_the_help_says() {
         (2, &["branch", "create", "r", " b"]),
         (2, &["tag", "create", "r", "a\nb"]),
         (2, &["inspect", "r", "snapshot", wrong_id]),
-        (2, &["inspect", "r", "chunk", nobody]),
+        (2, &["inspect", "r", "chunk", unknown]),
         (2, &["ls", "r", "--fsync", "sometimes"]),
         (2, &["import", "one", "r", "--branch", "a/b"]),
         (2, &["import", "one", "r", "--group", "a/../b"]),
@@ -62,23 +62,23 @@ fn every_code_means_what_the_help_says() {
         (4, &["ls", "one"]),
         (4, &["import", "nowhere", "r"]),
         (4, &["import", "one", "nowhere"]),
-        (4, &["import", "one", "r", "--branch", "nobody"]),
+        (4, &["import", "one", "r", "--branch", "missing"]),
         (4, &["export", "r", "no/such/directory"]),
         (4, &["ls", "r", "nothing"]),
         (4, &["cat", "r", "nothing/zarr.json"]),
         (4, &["cat", "r", "x/c/9/9"]),
-        (4, &["log", "r", "--ref", "nobody"]),
-        (4, &["log", "r", "--ref", "tag:nobody"]),
-        (4, &["log", "r", "--ref", "branch:nobody~1"]),
+        (4, &["log", "r", "--ref", "missing"]),
+        (4, &["log", "r", "--ref", "tag:missing"]),
+        (4, &["log", "r", "--ref", "branch:missing~1"]),
         (4, &["log", "r", "--ref", "main~3"]),
         (4, &["log", "r", "--ref", "main@1970-01-01T00:00:00Z"]),
-        (4, &["log", "r", "--ref", nobody]),
-        (4, &["branch", "delete", "r", "nobody"]),
-        (4, &["branch", "reset", "r", "nobody", "--ref", "main"]),
-        (4, &["branch", "reset", "r", "b", "--ref", nobody]),
-        (4, &["tag", "delete", "r", "nobody"]),
-        (4, &["inspect", "r", "snapshot", nobody]),
-        (4, &["inspect", "r", "transaction-log", nobody]),
+        (4, &["log", "r", "--ref", unknown]),
+        (4, &["branch", "delete", "r", "missing"]),
+        (4, &["branch", "reset", "r", "missing", "--ref", "main"]),
+        (4, &["branch", "reset", "r", "b", "--ref", unknown]),
+        (4, &["tag", "delete", "r", "missing"]),
+        (4, &["inspect", "r", "snapshot", unknown]),
+        (4, &["inspect", "r", "transaction-log", unknown]),
     ];
     for (code, args) in table {
         match code {
@@ -112,14 +112,14 @@ fn what_to_do_next_is_said() {
     let world = World::with_history();
     for (args, said) in [
         (&["ls", "nowhere"][..], "icefield init"),
-        (&["ls", "r", "--ref", "nobody"], "icefield branch list"),
+        (&["ls", "r", "--ref", "missing"], "icefield branch list"),
         (
             &["ls", "r", "--ref", "main@2015-01-16"],
             "main@2015-03-01T00:00:00Z",
         ),
         (&["cat", "r", "x/c/9/9"], "keys look like"),
         (
-            &["import", "one", "r", "--branch", "nobody"],
+            &["import", "one", "r", "--branch", "missing"],
             "icefield branch list",
         ),
         (&["import", "one", "nowhere"], "icefield init"),

@@ -157,19 +157,19 @@ fn names_of_xarray_are_not_looked_at_where_the_url_says_so() {
 fn an_attribute_with_the_name_of_our_record_is_an_attribute() {
     let world = World::new();
     let mut named = array(&[2], &[2], &["x"]);
-    named["attributes"] = json!({ "_netcdf": "somebody wrote this" });
+    named["attributes"] = json!({ "_netcdf": "a user wrote this" });
     let repository = imported(&world, "named", &named, &[(0, &[1, 2])]);
     let header = world.ok(&["ncdump", "-h", &repository]);
     assert!(
-        header.contains(r#"v:_netcdf = "somebody wrote this" ;"#),
+        header.contains(r#"v:_netcdf = "a user wrote this" ;"#),
         "{header}"
     );
     world.ok(&["export", &repository, "out", "--format", "nczarr"]);
     let attributes = document_of(&world, "out/v/.zattrs");
-    assert_eq!(attributes["_netcdf"], "somebody wrote this");
+    assert_eq!(attributes["_netcdf"], "a user wrote this");
     world.ok(&["export", &repository, "plain", "--format", "zarr2"]);
     let attributes = document_of(&world, "plain/v/.zattrs");
-    assert_eq!(attributes["_netcdf"], "somebody wrote this");
+    assert_eq!(attributes["_netcdf"], "a user wrote this");
     // In a dataset of netCDF it could be taken for a record.
     world.ok(&["init", "again"]);
     let message = world.fails(1, &["import", "out", "again"]);

@@ -1,4 +1,4 @@
-//! What a fork changed since it was forked, as bytes for a holder of the state that it began with.
+//! The changes of a fork since it was forked, as bytes for a holder of the state that it began with.
 //!
 //! ```text
 //! 8 bytes   "ICEANSW\0"
@@ -23,7 +23,7 @@ use super::frame::{
 use super::{ChangeSet, ForkBlobError, WrittenNode};
 use crate::session::{Base, SentLease};
 
-/// What an answer says, its changes still packed.
+/// The contents of an answer, its changes still packed.
 pub(crate) struct Answer {
     pub(crate) base: SnapshotId,
     pub(crate) base_time: u64,
@@ -47,7 +47,7 @@ struct Body(
     Vec<Bytes>,
 );
 
-/// What the origin has and the fork has not.
+/// The parts of the origin that the fork lacks.
 #[derive(Serialize, Deserialize)]
 struct Gone {
     created: Vec<String>,

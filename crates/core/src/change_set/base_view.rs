@@ -1,4 +1,4 @@
-//! What a session sees of an array of the base, and where: resizes cut references off, shifts move them.
+//! The part of a base array that a session sees, and where: resizes cut refs off, shifts move them.
 
 use std::ops::Range;
 

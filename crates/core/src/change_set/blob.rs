@@ -68,7 +68,7 @@ pub(super) struct Edits {
     pub(super) arrays: Vec<Columns>,
 }
 
-/// What is seen of an array of the base: its node, its path there, the ends and starts of what is seen and the offsets per
+/// The view of an array of the base: its node, its path there, the visible ends and starts and the offsets per
 /// dimension, whether it was shifted.
 #[derive(Serialize, Deserialize)]
 pub(super) struct View(Bytes, String, Vec<u32>, Vec<u32>, Vec<i64>, bool);

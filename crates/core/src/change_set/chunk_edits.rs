@@ -93,7 +93,7 @@ impl ChangeSet {
         });
         let table = Arc::make_mut(table);
         if table.is_empty() && table.rank() != rank {
-            // What it held is gone, and so is the rank that the array had.
+            // The old edits are gone, and so is the rank that the array had.
             *table = ChunkTable::after_revision(rank, table.revision());
         }
         table

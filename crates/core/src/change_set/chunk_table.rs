@@ -28,7 +28,7 @@ use crate::virtual_chunks::{VirtualChecksum, VirtualRefs};
 /// Bytes of overwritten inline chunks that are kept before the arena is rebuilt.
 const SPARE_BYTES: usize = 1 << 20;
 
-/// What the session did to one chunk.
+/// The edit of one chunk by the session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum PendingChunk<'a> {
     /// It was deleted.

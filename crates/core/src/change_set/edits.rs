@@ -28,7 +28,7 @@ impl WrittenNode {
     }
 }
 
-/// What the change set says of a path.
+/// The state of a path in the change set.
 #[derive(Debug)]
 pub(crate) enum NodeChange<'a> {
     /// The session created or updated the node.
@@ -150,7 +150,7 @@ impl ChangeSet {
         }
     }
 
-    /// What is seen of an array of the base, all of its `grid` unless a limit is known.
+    /// Returns the view of an array of the base: all of its `grid` unless a limit is known.
     pub(super) fn view(&mut self, path: &NodePath, id: NodeId, grid: &[u32]) -> &mut BaseView {
         let home = self.moved.get(&id).unwrap_or(path);
         let whole = || BaseView::whole(home.clone(), grid);

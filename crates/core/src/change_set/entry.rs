@@ -1,4 +1,4 @@
-//! What a change set says of one path, for merges of change sets.
+//! The state of one path in a change set, for merges of change sets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use icefield_format::{NodeId, NodeKind, NodePath};
 use super::{BaseView, ChangeSet, WrittenNode};
 use crate::session::Base;
 
-/// What a change set says of one path.
+/// The state of one path in a change set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry<'a> {
     pub(crate) created: Option<&'a WrittenNode>,

@@ -379,7 +379,7 @@ mod blobs {
         }
     }
 
-    /// What is accepted is an edit of this base: it can be written again, and comes back.
+    /// Each accepted blob is an edit of this base: it can be written again, and comes back.
     #[tokio::test]
     async fn forks_with_any_bytes_changed_are_refused_or_make_sense() {
         let (repository, array, mut blob) = fork().await;
@@ -429,7 +429,7 @@ mod blobs {
         }
     }
 
-    /// What a session can come to, though it is nothing to write down.
+    /// A state that a session can reach, though it cannot be written down.
     #[tokio::test]
     async fn what_is_sound_and_odd_comes_back() {
         let (repository, array, blob) = fork().await;

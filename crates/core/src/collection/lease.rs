@@ -29,7 +29,7 @@ pub struct Lease {
     pub renewed: u64,
 }
 
-/// What is in a lease.
+/// The contents of a lease.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct LeaseFile {
     started: u64,

@@ -18,7 +18,7 @@ use super::object::own_key;
 /// store's time a date may lie that is believed.
 pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(5 * 60);
 
-/// What the clocks of the machines that make up one store may differ by. Sessions and collections allow for it, each for
+/// The largest difference of the clocks of the machines that make up one store. Sessions and collections allow for it, each for
 /// itself.
 pub const CLOCK_MARGIN: Duration = Duration::from_secs(60);
 
@@ -120,7 +120,7 @@ pub struct ClocksApart {
     pub store: String,
     /// The date that it gave a new object.
     pub store_time: SystemTime,
-    /// What this machine's clock showed.
+    /// The time of this machine's clock.
     pub host_time: SystemTime,
 }
 

@@ -1,4 +1,4 @@
-//! What a session that shifted an array changed of its chunks: the references of the base moved, and only its manifests
+//! The chunks that a session with a shifted array changed: the refs of the base moved, and only its manifests
 //! know which there are.
 
 use std::collections::BTreeSet;
@@ -64,7 +64,7 @@ pub(super) async fn changed_chunks(
         node,
         view,
         parts,
-        // What another path has is there anew, as in a comparison of the snapshots, unless that knows moves.
+        // A chunk at another path is new there, as in a comparison of snapshots, unless that knows moves.
         is_new: changes.moved_from(&node).is_some() && !super::names_moves(objects),
         changes,
         found_in: AtomicUsize::new(0),
@@ -105,7 +105,7 @@ struct Shifted<'a> {
 }
 
 impl Shifted<'_> {
-    /// What the base has at an index.
+    /// The chunk ref of the base at an index.
     fn stored(&self, index: &[u32]) -> Result<Option<ChunkRef<'_>>, SessionError> {
         let last = self.found_in.load(Ordering::Relaxed);
         let others = (0..self.parts.len()).filter(|at| *at != last);
@@ -121,7 +121,7 @@ impl Shifted<'_> {
         Ok(None)
     }
 
-    /// What stood at an index before the session.
+    /// The chunk ref at an index before the session.
     fn before(&self, index: &[u32]) -> Result<Option<ChunkRef<'_>>, SessionError> {
         match self.is_new {
             true => Ok(None),
@@ -129,7 +129,7 @@ impl Shifted<'_> {
         }
     }
 
-    /// What the session has at an index.
+    /// The chunk ref of the session at an index.
     fn now(&self, index: &[u32]) -> Result<Option<ChunkRef<'_>>, SessionError> {
         match self.changes.chunk(&self.node, index) {
             Some(PendingChunk::Set(chunk)) => return Ok(Some(chunk)),

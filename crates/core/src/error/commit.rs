@@ -79,7 +79,7 @@ pub enum RebaseError {
         "the history of the branch from {tip} does not contain {base}, which the session started from: {base} has expired, or the branch was reset; open a new session and write again"
     )]
     BaseNotInHistory {
-        /// What the session started from.
+        /// The base of the session.
         base: SnapshotId,
         /// Where the branch stands.
         tip: SnapshotId,

@@ -54,7 +54,7 @@ pub enum RepositoryError {
     CreateUnknown {
         /// The store.
         location: String,
-        /// What the store said.
+        /// The error of the store.
         source: StorageError,
     },
     /// The repository is there, and its configuration may not be.
@@ -64,7 +64,7 @@ pub enum RepositoryError {
     ConfigNotStored {
         /// The store.
         location: String,
-        /// What the store said.
+        /// The error of the store.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// No snapshot of the branch is as old as that.
@@ -89,7 +89,7 @@ pub enum RepositoryError {
         /// The snapshot.
         snapshot: SnapshotId,
     },
-    /// What came before a snapshot is not in the history any more.
+    /// The parent of a snapshot is no longer in the history.
     #[error(
         "what came before snapshot {snapshot} has expired, so its changes are no longer known: compare it with a snapshot that is there"
     )]
@@ -112,7 +112,7 @@ pub enum RepositoryError {
     ChangesLost {
         /// The snapshot.
         snapshot: SnapshotId,
-        /// What its parent was to be.
+        /// The expected parent.
         parent: SnapshotId,
         /// One of the objects.
         source: Box<Self>,
@@ -135,7 +135,7 @@ pub enum RepositoryError {
     /// The repository is of an earlier version of the format.
     #[error("{what} needs spec version 2, and the repository has {found}: upgrade it first")]
     NeedsSpecVersion2 {
-        /// What was asked for.
+        /// The operation that was requested.
         what: &'static str,
         /// The version that it has.
         found: SpecVersion,

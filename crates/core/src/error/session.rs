@@ -35,7 +35,7 @@ pub enum SessionError {
     Untraceable {
         /// The commit.
         snapshot: SnapshotId,
-        /// What it was based on.
+        /// The snapshot that it was based on.
         base: SnapshotId,
     },
     /// There are edits in the way.
@@ -231,7 +231,7 @@ pub enum SessionError {
     WriteUnknown {
         /// The object.
         key: Key,
-        /// What the store said.
+        /// The error of the store.
         source: StorageError,
     },
     /// The session was neither used nor kept alive for so long that its chunks are taken for garbage.

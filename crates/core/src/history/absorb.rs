@@ -225,7 +225,7 @@ impl Repository {
         })
     }
 
-    /// What the logs say of the commits that are about to go: those after `parent`, up to the parent of `id`.
+    /// Reads the logs of the commits that are about to go: those after `parent`, up to the parent of `id`.
     async fn logs_between(
         &self,
         id: SnapshotId,
@@ -277,9 +277,9 @@ impl Repository {
     }
 }
 
-/// What is known of the commits between two snapshots.
+/// The knowledge about the commits between two snapshots.
 enum Between {
-    /// What each of them did.
+    /// The changes of each of them.
     Told(Vec<Changes>),
     /// One of their logs is lost.
     Lost,
@@ -364,7 +364,7 @@ fn tell(
         .chain(ids(after, &diff.new_groups))
         .collect();
     let there: BTreeSet<NodeId> = after.snapshot().nodes().map(|node| node.id()).collect();
-    // What was created is named as that alone.
+    // A created node is named as created, and not as changed.
     let changed = |id: &NodeId| there.contains(id) && !created.contains(id);
     log.new_groups(ids(after, &diff.new_groups));
     log.new_arrays(ids(after, &diff.new_arrays));

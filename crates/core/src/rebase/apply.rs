@@ -68,7 +68,7 @@ pub(crate) fn carried_over(
             .after
             .position(home)
             .map(|position| sides.after.record(position).user_data());
-        // What we cut off is a change, whatever the shape is now.
+        // A chunk that we cut off is a change, whatever the shape is now.
         let grid = sides.after.grid_of(&node.id, home);
         let cut = grid.is_some_and(|grid| changes.cuts(&node.id, &grid));
         if theirs == Some(&document[..]) && home == path && !cut {

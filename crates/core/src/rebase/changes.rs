@@ -1,4 +1,4 @@
-//! What one commit, or a stretch of history, did: *theirs*.
+//! The changes of one commit, or of a stretch of history: *theirs*.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

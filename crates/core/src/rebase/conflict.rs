@@ -1,4 +1,4 @@
-//! What can collide: one variant per documented rule.
+//! Conflicts: one variant per documented rule.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -118,7 +118,7 @@ pub enum Conflict {
         path: NodePath,
         /// Our node.
         node: NodeId,
-        /// What they moved: the node, or the group above it.
+        /// The path that they moved: of the node, or of the group above it.
         from: NodePath,
         /// Where it is now.
         to: NodePath,
@@ -143,7 +143,7 @@ pub enum Conflict {
         path: NodePath,
         /// The node.
         node: NodeId,
-        /// What they created or changed in it, if it is not the group itself.
+        /// The node that they created or changed in it, if it is not the group itself.
         child: Option<NodePath>,
     },
 }

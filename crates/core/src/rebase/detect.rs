@@ -17,7 +17,7 @@ pub enum Detector {
     /// Refuses every unsound combination, accepts every provably harmless one.
     #[default]
     Strict,
-    /// What the reference implementation refuses and accepts, its unsound cases included.
+    /// The rules of the reference implementation, its unsound cases included.
     Compatible,
 }
 
@@ -29,7 +29,7 @@ pub(crate) type ChunkSets = BTreeMap<NodeId, BTreeSet<ChunkIndex>>;
 pub(crate) struct Sides<'a> {
     /// The session's edits.
     pub(crate) ours: &'a ChangeSet,
-    /// What the commit did.
+    /// The changes of the commit.
     pub(crate) theirs: &'a Changes,
     /// The snapshot that both started from.
     pub(crate) before: &'a Base,
@@ -155,7 +155,7 @@ impl Sides<'_> {
         }
         for ancestor in path.ancestors() {
             if detector == Detector::Strict && self.ours.created().contains_key(&ancestor) {
-                // What the ancestor itself collides with is reported for the ancestor.
+                // Collisions of the ancestor itself are reported for the ancestor.
                 break;
             }
             let now = self
@@ -367,7 +367,7 @@ impl Sides<'_> {
             .collect()
     }
 
-    /// What our edits leave to be seen of their snapshot's array; `None`: all of it.
+    /// The part of their snapshot's array that our edits leave visible; `None`: all of it.
     pub(super) fn view_after(&self, path: &NodePath, node: &NodeId) -> Option<BaseView> {
         let mut view = self.ours.view_of(node)?.clone();
         let (before, after) = self.grids(node, self.home(path, node))?;

@@ -60,7 +60,7 @@ impl<'a> Moves<'a> {
         let files: Vec<_> = snapshot.manifest_files().collect();
         let header = NewSnapshot {
             id: snapshot.id(),
-            // What is read of it are its nodes.
+            // Only its nodes are read.
             parent_id: None,
             flushed_at: snapshot.flushed_at(),
             message: "",

@@ -265,7 +265,7 @@ pub(crate) fn settle(
         ) => {
             let node = conflict.node();
             if changes.view_of(&node).is_some_and(BaseView::is_shifted) {
-                // What was shifted along with the metadata would stay behind.
+                // Chunks that were shifted along with the metadata would stay behind.
                 return Err(NotPossible);
             }
             give_update_up(path, node, sides, changes);
@@ -411,7 +411,7 @@ fn give_delete_up(path: &NodePath, changes: &mut ChangeSet) -> Result<(), NotPos
         // It was not deleted but moved, and cannot be in two places.
         return Err(NotPossible);
     }
-    // What we created in the place of a node that stays, or below an array that stays, has none left.
+    // Nodes that we created in the place of a node that stays, or below an array that stays, have no place left.
     let displaced: Vec<NodePath> = changes
         .created()
         .keys()

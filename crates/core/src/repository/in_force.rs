@@ -44,7 +44,7 @@ impl InForce {
 /// The configurations of one open repository.
 #[derive(Debug)]
 pub(crate) struct Configs {
-    /// What the caller set; it goes before what is stored.
+    /// The settings of the caller, which go before the stored ones.
     own: RepositoryConfig,
     version: SpecVersion,
     state: RwLock<(Option<StoredConfig>, Arc<InForce>)>,

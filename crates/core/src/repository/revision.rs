@@ -15,7 +15,7 @@ use crate::RepositoryError;
 pub enum Start {
     /// The tip of a branch.
     Branch(BranchName),
-    /// What a tag points to.
+    /// The snapshot that a tag points to.
     Tag(TagName),
     /// A snapshot.
     Snapshot(SnapshotId),

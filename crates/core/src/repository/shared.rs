@@ -16,7 +16,7 @@ use crate::{RepositoryError, Settings};
 /// Seconds by which our clock and the store's may differ before it is worth a word.
 pub(super) const CLOCK_TOLERANCE: u64 = 600;
 
-/// What all handles and sessions of one open repository share.
+/// The state that all handles and sessions of one open repository share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) storage: Arc<dyn Storage>,

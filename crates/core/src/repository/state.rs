@@ -1,4 +1,4 @@
-//! What a repository of spec version 2 says of itself as a whole: status, features, metadata, and what was done to it.
+//! The state of a repository of spec version 2 as a whole: status, features, metadata, and the operations on it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -31,7 +31,7 @@ pub(crate) struct Held {
     pub(crate) refs: u64,
 }
 
-/// What is known of an array when a commit is planned.
+/// The facts about an array that are known when a commit is planned.
 #[derive(Debug)]
 pub(crate) struct Known<'a> {
     /// Chunks along each axis.
@@ -125,7 +125,7 @@ impl Known<'_> {
             let lengths = ranges.iter().map(|it| f64::from(it.end - it.start));
             lengths.map(f64::ln).sum()
         };
-        // What is set at the edge of an array says little of how densely it is filled.
+        // Chunks at the edge of an array say little of how densely it is filled.
         let filled = match self.held {
             [] => places(&bounds),
             [held, ..] => places(&held.ranges),
@@ -246,7 +246,7 @@ impl Known<'_> {
         let held: f64 = self.held.iter().map(|held| held.bytes as f64).sum();
         let per_held = (held / refs.max(1.0)).max(1.0);
         let bytes = |(cell, written): (&Vec<u32>, &Written)| {
-            // What is set may replace what is held: there are no more references than places.
+            // New refs may replace stored ones: there are no more refs than places.
             let left = (self.places(&cells, cell) - written.set).max(0.0);
             written.set * self.bytes_per_set + written.held.min(left * per_held)
         };
@@ -264,7 +264,7 @@ impl Known<'_> {
     }
 }
 
-/// What a manifest would be made of.
+/// The estimated refs of a planned manifest.
 #[derive(Clone, Copy, Debug)]
 struct Written {
     /// References that are set.

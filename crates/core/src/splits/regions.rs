@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::cells::{self, Cells};
 
-/// What is rewritten together: references of some manifests, and edits.
+/// A region, which is rewritten together: refs of some manifests, and edits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
     /// Positions of the manifests, ascending.
@@ -186,7 +186,7 @@ impl<'a> Search<'a> {
                 let is_new = !self.active.contains_key(&position);
                 let found = self.activate(position);
                 self.join(member, found);
-                // What lies in the same single cell reaches nothing that this has not reached.
+                // A manifest in the same single cell reaches nothing that this one has not reached.
                 if is_new && self.spans[position] != span {
                     next.push((found, self.spans[position].clone()));
                 }

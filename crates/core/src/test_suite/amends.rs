@@ -229,7 +229,7 @@ pub(super) async fn a_commit_beside_an_amended_tip_collides_where_it_must(trial:
     is!(&conflicts[..], [Conflict::ChunkDoubleUpdate { .. }]);
 }
 
-/// What the log of a snapshot names: nodes that came, went and were updated, and chunks.
+/// The contents of the log of a snapshot: created, deleted and updated nodes, and chunks.
 async fn logged(repository: &Repository, id: SnapshotId) -> [Vec<NodeId>; 3] {
     let log = repository.transaction_log(id).await.expect("readable");
     [

@@ -52,16 +52,16 @@ pub(super) async fn message_and_metadata_come_back(trial: Trial) {
     let nested = json!({"list": [1, -1, 2.5, null, true, "é"], "": {}, "big": u64::MAX});
     let outcome = session
         .commit(message)
-        .metadata("author", "somebody")
+        .metadata("author", "first author")
         .metadata("nested", nested.clone())
-        .metadata("author", "somebody else")
+        .metadata("author", "second author")
         .await;
     is!(outcome, Ok(CommitOutcome::Committed(_)));
     let repository = trial.open(&storage).await;
     let info = &history(&repository, tip(&repository, "main").await).await[0];
     assert_eq!(info.message, message);
     assert_eq!(info.metadata.len(), 2);
-    assert_eq!(info.metadata["author"], "somebody else");
+    assert_eq!(info.metadata["author"], "second author");
     assert_eq!(info.metadata["nested"], nested);
 }
 

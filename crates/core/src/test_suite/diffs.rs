@@ -1,4 +1,4 @@
-//! What changed between two snapshots.
+//! Differences of two snapshots.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -236,7 +236,7 @@ pub(super) async fn nothing_at_the_target_of_a_move_is_lost(trial: Trial) {
         told(&conflicts),
         [("NewNodeConflictsWithExistingNode", "/k/b")]
     );
-    // What is moved into a group does not go with it.
+    // A node that another commit moves into a deleted group is not deleted with it.
     let session = writer(&repository).await;
     is!(session.delete_node(&path("/k")).await, Ok(true));
     commit_moves(&repository, &[("/g/h", "/k/h")]).await;

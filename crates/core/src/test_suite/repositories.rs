@@ -89,7 +89,7 @@ pub(super) async fn create_among_other_objects_only_if_asked(trial: Trial) {
     };
     for key in [layout::CHUNKS, layout::REFS] {
         let storage = trial.store().await;
-        let key = format!("{key}/somebody's");
+        let key = format!("{key}/another's");
         put(&storage, &key, "x").await;
         is!(
             trial.builder(&storage).among_other_objects().create().await,

@@ -1,4 +1,4 @@
-//! What a session sees, and who may write.
+//! The view of a session, and which sessions may write.
 
 use std::sync::Arc;
 

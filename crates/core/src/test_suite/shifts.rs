@@ -387,7 +387,7 @@ pub(super) async fn edits_follow_a_window_that_moved(trial: Trial) {
 }
 
 pub(super) async fn forks_do_not_mix_what_one_of_them_shifted(trial: Trial) {
-    for which in ["nobody", "the parent", "the fork"] {
+    for which in ["neither", "the parent", "the fork"] {
         let (_, repository) = trial.create().await;
         let session = writer(&repository).await;
         set(&session, "/a", array(&[10], &[1])).await;
@@ -476,7 +476,7 @@ pub(super) async fn edits_that_cannot_follow_are_refused(trial: Trial) {
             }
             other => panic!("{which}: {other:?}"),
         }
-        // Whoever takes none of it sees the collision.
+        // A session that takes none of it gets the conflict.
         if which == "written by both" {
             let mine = follower(&repository).await;
             write(&mine, "/a", &[7], chunk(3)).await;

@@ -1,4 +1,4 @@
-//! What a case gets.
+//! The environment of a test case.
 
 use std::fmt;
 use std::sync::Arc;

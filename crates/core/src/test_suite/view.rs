@@ -1,4 +1,4 @@
-//! What a user sees of a repository, as text: equal texts are equal repositories, whatever ids and times the
+//! The contents of a repository as text: equal texts are equal repositories, whatever ids and times the
 //! commits got.
 
 use std::collections::HashMap;

@@ -23,7 +23,7 @@ use crate::{Repository, RepositoryError, SnapshotInfo};
 /// Where the bytes of a chunk are, owned.
 type Located = String;
 
-/// What a snapshot holds, as far as logs are compared with it.
+/// The parts of a snapshot that logs are compared with.
 #[derive(Debug, Default)]
 struct Contents {
     nodes: BTreeMap<NodeId, (NodeKind, Vec<u8>)>,

@@ -1,4 +1,4 @@
-//! What a reader lets a repository refer to.
+//! The files outside the repository that a reader permits it to refer to.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub trait OpenContainer: fmt::Debug + Send + Sync + 'static {
     async fn open(&self, container: &VirtualChunkContainer) -> Result<Arc<dyn Storage>, BoxError>;
 }
 
-/// What a reader lets a repository refer to: nothing, unless it is granted here.
+/// The files outside the repository that a reader permits it to refer to: none, unless it is granted here.
 #[derive(Clone, Debug, Default)]
 pub struct VirtualAccess {
     grants: Vec<Grant>,

@@ -6,7 +6,7 @@ use icefield_format::{Checksum, LocationRule, SpecVersion, VirtualLocation};
 
 use super::verbatim;
 
-/// What tells that a foreign object is still the one that was referred to.
+/// The evidence that a foreign object has not changed since the reference was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VirtualChecksum {
     /// Its ETag, verbatim.

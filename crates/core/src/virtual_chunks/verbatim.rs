@@ -9,7 +9,7 @@
 
 use icefield_format::{ChunkRef, LocationRule, SpecVersion, VirtualLocation, location_of};
 
-/// What locations begin with that name their container.
+/// The start of locations that name their container.
 const RELATIVE: &str = "vcc://";
 
 /// Returns the name of a container and the rest of a location that begins with it; `None` for other locations.

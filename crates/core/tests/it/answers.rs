@@ -34,7 +34,7 @@ async fn any_edit(session: &Session, draw: &mut impl FnMut(u64) -> u64) {
         0 => vec![draw(4) as u32, draw(4) as u32],
         _ => vec![draw(10) as u32],
     };
-    // What has no meaning where it falls is refused, and changes nothing.
+    // An edit without a meaning in the receiver is refused, and changes nothing.
     match draw(9) {
         0..=2 => {
             let (byte, length) = (draw(3) as u8, if draw(2) == 0 { 6 } else { 600 });
@@ -96,7 +96,7 @@ async fn an_answer_says_all_that_its_fork_changed() {
             any_edit(&one, &mut draw).await;
         }
         let sent = one.to_bytes().await.expect("a fork");
-        // The same edits, in tables that are shared with nobody.
+        // The same edits, in tables that no other session shares.
         let other = repository.open_fork(&sent).await.expect("of it");
         let (outcome, expected) = (merged(&one, &answer).await, merged(&other, &fork).await);
         assert_eq!(outcome, expected, "seed {seed}");

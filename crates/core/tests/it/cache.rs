@@ -214,7 +214,7 @@ async fn what_a_commit_wrote_is_read_from_memory() {
         counting.reset();
         let last = count as u32 - 1;
         let expected = pattern(u64::from(last), bytes);
-        // Whoever comes first decodes what is to be decoded, with and without waiting.
+        // The first caller decodes the object, with and without waiting.
         let next = read_main(&repository).await;
         let chunk = next.try_chunk_blocking(&path("/a"), &[last], ByteRange::All);
         is!(chunk, Some(Ok(Some(bytes))) if bytes == expected);

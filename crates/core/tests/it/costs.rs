@@ -1,4 +1,4 @@
-//! What opening, reading and committing cost, in requests and in rounds of dependent requests.
+//! The cost of opening, reading and committing, in requests and in rounds of dependent requests.
 
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ async fn a_commit_of_version_2_takes_three_rounds() {
         let (outcome, cost) = meter.measure(publish).await;
         is!(outcome, Ok(CommitOutcome::Committed(_)));
         show("the commit", &cost);
-        // What an amended commit is to say of the old one is in memory, since this process wrote it.
+        // The parts of the old commit that an amended one keeps are in memory, since this process wrote them.
         assert_eq!(cost.rounds, 2, "objects and a copy of `repo`, then `repo`");
         assert_eq!(cost.counts.of("overwritten").writes(), 1);
         assert_eq!(

@@ -131,7 +131,7 @@ async fn d57_refs_outside_the_grid_are_never_seen() {
     let session = read_main(&repository).await;
     let kept = indices(&session, "/a").await;
     assert_eq!(kept, [vec![0].into(), vec![1].into()]);
-    // What was outside is not brought in by a growth.
+    // A chunk outside is not brought in by a growth.
     let session = writer(&trial.open(&storage).await).await;
     set(&session, "/a", array(&[u64::from(u32::MAX)], &[1])).await;
     holds(&session, "/a", &[5], None).await;
@@ -256,7 +256,7 @@ async fn several_arrays_may_share_a_manifest_and_chunks_an_object() {
     ] {
         holds(&session, at, &[index], Some(bytes.as_bytes())).await;
     }
-    // The array that nobody touched keeps the shared manifest, the other has one of its own.
+    // The array without edits keeps the shared manifest, the other has one of its own.
     let snapshot = repository.snapshot(id).await.expect("readable");
     assert_eq!(snapshot.manifest_files().len(), 2);
     is!(

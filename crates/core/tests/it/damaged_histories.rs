@@ -52,7 +52,7 @@ async fn d59_a_circle_in_the_history_is_an_error_not_a_loop() {
         Err(RepositoryError::Refs(RefsError::Cycle(_))),
     );
     assert!(!problems(&storage).await.is_empty(), "the walk says so");
-    // What does not need the history works.
+    // Operations that do not need the history work.
     assert!(paths(&read_main(&repository).await, "/").is_empty());
     is!(repository.diff(ids[0], ids[1]).await, Ok(diff) if diff.is_empty());
     done(

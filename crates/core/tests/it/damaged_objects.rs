@@ -97,7 +97,7 @@ async fn read_all(session: Result<Session, RepositoryError>, errors: &mut Vec<St
     }
 }
 
-/// What is larger than any file that may be decoded is refused by its size: nothing of it is read.
+/// An object larger than any file that may be decoded is refused by its size: nothing of it is read.
 #[tokio::test]
 async fn an_oversized_file_is_refused_and_not_read() {
     let limits = DecodeLimits {
@@ -178,7 +178,7 @@ async fn d54_each_missing_object_is_named() {
             assert!(errors.is_empty(), "{key}: {errors:?}");
             continue;
         }
-        assert!(!errors.is_empty(), "nobody misses {key}");
+        assert!(!errors.is_empty(), "no read notices that {key} is missing");
         for error in &errors {
             assert!(error.contains(&key) && error.contains(id), "{key}: {error}");
             let word = match folder {

@@ -59,7 +59,7 @@ impl Stage {
         });
     }
 
-    /// What opens a handle of its own.
+    /// Opens a handle of its own.
     fn handle(&self, number: u64, settings: Settings) -> impl Future<Output = Repository> + use<> {
         let builder = Repository::builder(Arc::clone(&self.store))
             .clock(Arc::clone(&self.clock) as Arc<dyn Clock>)
@@ -219,7 +219,7 @@ fn b29_one_session_used_by_several_tasks_never_hangs() {
     println!("{ORDERS} orders of 6 tasks, {usable} sessions still took edits");
 }
 
-/// One load of an object serves all who ask; one who asks and is dropped, or whose load fails, leaves nobody
+/// One load of an object serves all who ask; a caller that is dropped, or whose load fails, leaves no other caller
 /// waiting.
 #[test]
 fn b29_readers_of_one_object_all_end_though_the_one_that_loads_it_goes_away() {

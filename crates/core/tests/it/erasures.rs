@@ -444,7 +444,7 @@ async fn what_was_erased_in_an_array_that_both_created_stays_erased() {
     assert_eq!(doubly_written(&found), [1]);
 }
 
-/// What a resize had cut off is seen again once the resize is given up, and what was erased there is not.
+/// Chunks that a resize had cut off are visible again once the resize is given up; erased chunks are not.
 #[tokio::test]
 async fn a_box_covers_what_a_resize_had_hidden() {
     let repository = start().await;
@@ -473,7 +473,7 @@ async fn what_lies_outside_of_the_grid_is_no_edit() {
     assert_eq!(erase_box(&session, "/b", 10..20).await, 0);
     assert_eq!(erase_box(&session, "/b", 5..5).await, 0);
     assert!(!session.has_changes().expect("sound"));
-    // What a resize cuts off, is none either.
+    // A chunk that a resize cuts off is none either.
     AsBox.erase(&session).await;
     let short = array(3, &attributes(r#"{"x":1,"y":1}"#));
     apply(&session, &[Meta("/b", short)]).await;

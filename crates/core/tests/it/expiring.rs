@@ -28,7 +28,7 @@ struct Story {
 }
 
 impl Story {
-    /// What `at_base` makes is made when only the array is there.
+    /// Adds the edits of `at_base` once only the array is there.
     async fn new<T>(
         name: &'static str,
         at_base: impl AsyncFnOnce(&Trial, &Arc<dyn Storage>) -> T,
@@ -249,7 +249,7 @@ async fn a_commit_that_is_not_between_its_parent_and_the_tip_was_refused() {
     write(&session, "/a", &[0], pattern(3, 1000)).await;
     let looks = Matcher::verb(Verb::Get).below("refs/");
     let puts = Matcher::verb(Verb::Put).below("refs/");
-    // It never arrives, and nobody can look.
+    // The write never arrives, and the ref cannot be read back.
     let late = Decision::Late(icefield_storage::wrap::fault::Delivery::OnDemand);
     let blind = (1..20).fold(Plan::none(), |plan, n| {
         plan.on(looks.clone(), n, Decision::FailBefore)
@@ -314,7 +314,7 @@ async fn logs_that_are_written_anew_move_on_from_where_those_of_expired_commits_
     };
     assert_eq!(moves(between).await, ["/b /c"]);
 
-    // What the log says already it goes on saying.
+    // The log keeps all that it names already.
     done(trial.open(&storage).await.mend_log(last).await);
     assert_eq!(moves(last).await, ["/c /d", "/n /m"]);
     // Where the node was that the expired commit created, nothing else says.

@@ -1,4 +1,4 @@
-//! What merges of forks find out about places, and what is written while they are under way.
+//! Merges of forks: the places of edits, and writes while a merge is under way.
 
 use std::pin::pin;
 

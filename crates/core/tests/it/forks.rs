@@ -205,7 +205,7 @@ async fn what_forks_do_to_nodes_collides_where_it_differs() {
             );
         }
     }
-    // What goes together.
+    // Compatible edits.
     for (one, two) in [
         (vec![Meta("/b", other(8))], vec![Chunk("/b", 7, 1)]),
         (vec![Delete("/b")], vec![Delete("/b"), Chunk("/g/a", 1, 1)]),
@@ -462,7 +462,7 @@ async fn what_the_origin_made_and_a_fork_deleted_takes_no_children() {
         apply(&forks[1], &[Chunk("/b", 1, 1)]).await;
         let found = conflicts(&session, &[&forks[order[0]], &forks[order[1]]]).await;
         assert!(format!("{found:?}").contains("Delete"), "{found:?}");
-        // What a fork cut off does not come back with the growth.
+        // A chunk that a fork cut off does not come back with the growth.
         let fork = session.fork().expect("open");
         apply(
             &fork,

@@ -74,7 +74,7 @@ async fn f86_what_is_written_is_right_whatever_lists_show() {
     }
 }
 
-/// What is asked for as a list is as old as the list: it may lack the newest names, and has none that never were.
+/// The names of a list are as old as the list: it may lack the newest names, and has none that never were.
 #[tokio::test]
 async fn f86_a_list_of_names_that_lags_lacks_names_and_invents_none() {
     for lag in LAGS {

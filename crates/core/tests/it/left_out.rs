@@ -99,7 +99,7 @@ async fn a_lost_manifest_is_left_out_and_the_rest_stays() {
         holds(&session, "/a", &[index], chunk.as_deref()).await;
     }
     holds(&session, "/b", &[0], Some(&pattern(1, 1000))).await;
-    // A rebase sees that the array changed; of the chunks nobody knows.
+    // A rebase sees that the array changed; the log cannot name its chunks.
     let log = repository.transaction_log(id).await.expect("a log");
     let node = snapshot.node(&path("/a")).expect("an array").id();
     assert_eq!(log.updated_arrays().collect::<Vec<_>>(), [node]);
@@ -217,7 +217,7 @@ fn threshold(bytes: u16) -> impl Fn(&mut RepositoryConfig) {
     move |config| config.inline_chunk_threshold_bytes = Some(bytes)
 }
 
-/// What a program does to set something: others' edits are kept.
+/// Sets a value as a program does: others' edits are kept.
 async fn edit(
     repository: &Repository,
     edit: impl Fn(&mut RepositoryConfig),
@@ -276,14 +276,14 @@ async fn a9_an_edit_of_the_configuration_that_cannot_be_looked_at_is_unknown_and
         assert_eq!(
             repository.config().inline_chunk_threshold_bytes,
             Some(3),
-            "nothing is believed that nobody saw"
+            "no state is believed that no read has shown"
         );
         handle.set_plan(Plan::none());
         // Whether it landed or not, doing it again ends it: refused once, if it was there.
         let (outcome, lost) = edit(&repository, threshold(7)).await;
         is!(outcome, EditOutcome::Done(_));
         assert_eq!(lost, usize::from(landed));
-        // What arrives late finds another state.
+        // A late write finds another state.
         let late = handle.deliver_pending().await;
         assert!(late.iter().all(|it| !it.took_effect), "{late:?}");
         let fresh = trial.open(&inner).await.config();

@@ -514,7 +514,7 @@ async fn a_commit_is_acknowledged_when_it_is_durable_and_not_before() {
     );
     let repository = trial("look").open(&inner).await;
     assert_eq!(messages(&repository, "main").await[0], "base");
-    // The ref cannot: it is published, and nobody may rely on it yet.
+    // The ref cannot: it is published, and no caller may rely on it yet.
     // 1: after the put; 2: after it was found in the history; 3: at the first `resolve`.
     handle.set_plan(failing_syncs(1..4));
     let unknown = match session.commit("chunk").await {
@@ -559,7 +559,7 @@ async fn an_edit_of_a_ref_is_acknowledged_when_it_is_durable_and_not_before() {
     );
 }
 
-/// What is refused may be the repetition of a request that landed, and an error would say that nothing was changed.
+/// A refusal may be of the repetition of a request that landed, and an error would say that nothing was changed.
 #[tokio::test]
 async fn a7_a_refused_edit_of_a_ref_that_cannot_be_read_is_unknown() {
     let trial = trial("a7, unread");

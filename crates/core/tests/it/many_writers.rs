@@ -246,7 +246,7 @@ async fn a_solver_that_answers_nonsense_settles_nothing() {
             "the session is as before"
         );
     }
-    // Of a window that moved, index 0 is one chunk here and another one there: nobody can merge by it.
+    // Of a window that moved, index 0 is one chunk here and another one there: a merge by index would be wrong.
     let (ours, theirs) = (writer(&repository).await, writer(&repository).await);
     ours.shift(&path("/x"), &[-1]).await.expect("shifted");
     apply(&ours, &[Chunk("/x", 0, 1)]).await;
@@ -416,7 +416,7 @@ async fn b22_main_removed_by_force_is_noticed_and_does_not_come_back() {
         "the session is as before"
     );
     assert!(repository.write_session(BranchName::main()).await.is_err());
-    // What it holds can still be kept.
+    // The session's edits can still be kept.
     let kept = session.flush("kept").await.expect("no branch is needed");
     let created = repository.create_tag("kept", kept).await.expect("valid");
     assert!(matches!(created, EditOutcome::Done(_)));

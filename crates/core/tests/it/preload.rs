@@ -1,4 +1,4 @@
-//! Manifests that are fetched before anybody asks: which, how many, and that nobody suffers by it.
+//! Preloaded manifests: which and how many are fetched, and that reads are no slower for it.
 
 use std::sync::Arc;
 
@@ -138,7 +138,7 @@ async fn conditions_and_the_bound_choose_arrays_in_the_order_of_their_paths() {
             3,
             1250,
         ),
-        // What is no regular expression fits nothing.
+        // A pattern that is no regular expression matches nothing.
         ("    preload_if: !name_matches {regex: '('}\n", 0, 0),
     ] {
         let session = read_main(&open(&storage, preload).await).await;

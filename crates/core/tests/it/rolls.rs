@@ -1,4 +1,4 @@
-//! What a roll of a window costs: the array is shifted by a slab of chunks, a new slab comes, all in one commit.
+//! The cost of a roll of a window: the array is shifted by a slab of chunks, a new slab comes, all in one commit.
 
 use std::sync::Arc;
 
@@ -117,7 +117,7 @@ async fn a_roll_by_parts_of_manifests_reads_each_once_all_the_same() {
     }
 }
 
-/// What a snapshot says of its manifests may be anything.
+/// The facts in a snapshot about its manifests may be wrong in any way.
 #[tokio::test]
 async fn a_roll_of_manifests_with_more_places_than_can_be_counted_moves_their_chunks() {
     let storage = memory();

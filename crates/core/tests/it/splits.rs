@@ -244,7 +244,7 @@ async fn a_rewrite_onto_a_disk_that_is_full_at_any_write_changes_nothing() {
             .commit("rewritten")
             .rewrite_manifests(ManifestRewrite::Misplaced)
             .await;
-        // What others see: the old manifests, or all of the new ones.
+        // Readers see the old manifests, or all of the new ones.
         let others = with_rules(&storage, rules).await;
         let expected = if outcome.is_ok() { 3 } else { 1 };
         assert_eq!(manifests(&others).await.len(), expected, "{k}: {outcome:?}");

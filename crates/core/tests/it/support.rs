@@ -1,4 +1,4 @@
-//! What these tests share.
+//! Common parts of these tests.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -30,7 +30,7 @@ pub(crate) fn faulty(inner: &Arc<dyn Storage>, plan: Plan) -> (FaultyStorage, Ar
     (faulty.clone(), Arc::new(faulty))
 }
 
-/// A clock whose sleepers wait until somebody gives permits: a delay becomes a place to stop and look.
+/// A clock whose sleepers wait until the test gives permits: a delay becomes a place to stop and look.
 #[derive(Clone, Debug)]
 pub(crate) struct Gate {
     pub(crate) waiting: Arc<Semaphore>,
@@ -45,7 +45,7 @@ impl Gate {
         }
     }
 
-    /// Waits until somebody stands before the gate.
+    /// Waits until a sleeper stands before the gate.
     pub(crate) async fn reached(&self) {
         let reached = self.waiting.acquire().await;
         reached.expect("never closed").forget();

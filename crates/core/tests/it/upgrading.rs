@@ -205,7 +205,7 @@ async fn what_is_not_understood_and_what_may_not_be_written_refuse_an_upgrade_th
     assert_eq!(dump(&storage).await, unchanged);
 }
 
-/// What a version-1 program does while an upgrade stands before one of its operations. It has opened the repository before,
+/// A version-1 program that works while an upgrade stands before one of its operations. It has opened the repository before,
 /// and tells whether it was told that it succeeded.
 #[derive(Clone, Copy, Debug)]
 enum Meanwhile {
@@ -537,7 +537,7 @@ async fn race_everywhere(what: Meanwhile) -> usize {
                 second_gate.pass();
                 ended(second.await);
             }
-            // What was created after the last look is still there to be carried over.
+            // Refs that were created after the last look are still there to be carried over.
             ended(try_upgrade(&storage).await);
             let after = open(&storage).await;
             assert!(
@@ -682,7 +682,7 @@ async fn a_tag_of_version_2_stays_where_a_version_1_program_has_deleted_another_
     assert!(refs.deleted_tags.contains(&tag("kept")));
 }
 
-/// What is not understood, or cannot be read, may be a ref that `repo` does not have.
+/// An object that is not understood, or cannot be read, may be a ref that `repo` does not have.
 #[tokio::test]
 async fn a_look_beside_repo_that_fails_is_an_error_unless_listing_is_forbidden() {
     let storage = old().await;
@@ -896,7 +896,7 @@ async fn files_beside_repo_are_an_error_just_where_they_say_more() {
     assert_eq!(byte(&theirs, "/x", 5).await, Some(50));
     assert!(!refs.branches.contains_key(&branch("dev")));
 
-    // A tag and a branch that a version-1 program creates are missed by whoever looks for them.
+    // A lookup does not find a tag and a branch that a version-1 program creates.
     put(&storage, "refs/branch.late/ref.json", elsewhere.clone()).await;
     put(&storage, "refs/tag.late/ref.json", elsewhere).await;
     let repository = open(&storage).await;
@@ -930,7 +930,7 @@ async fn files_beside_repo_are_an_error_just_where_they_say_more() {
     icefield_core::test_suite::walk::assert_sound(&storage).await;
 }
 
-/// What a repository shows: refs, and the histories of all of them with times and metadata.
+/// The contents of a repository: refs, and the histories of all of them with times and metadata.
 async fn shown(repository: &Repository) -> String {
     let refs = repository.refs().await.expect("sound");
     let mut text = format!("{:?}\n", refs.deleted_tags);

@@ -157,7 +157,7 @@ async fn references_are_kept_and_read() {
         panic!("{location:?}");
     };
     assert_eq!(location, "s3://archive/x/file");
-    // Nobody can say at once what may have to be opened first.
+    // There is no answer at once where a store may have to be opened first.
     assert!(
         session
             .try_chunk_blocking(&path("/a"), &[0], ByteRange::All)
@@ -427,7 +427,7 @@ async fn references_may_be_set_before_there_is_a_container() {
         problem(
             chunk(&session, 0)
                 .await
-                .expect_err("nobody says where it is")
+                .expect_err("no configuration says where it is")
         ),
         VirtualChunkError::NoContainer
     ));

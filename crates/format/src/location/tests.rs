@@ -135,7 +135,7 @@ fn keys_that_a_location_cannot_keep_are_refused() {
     }
 }
 
-/// What is accepted is what the library that browsers' rules come in makes of it, less empty segments.
+/// An accepted location equals the text of the library with the rules of browsers, less empty segments.
 #[test]
 fn the_rules_are_those_of_urls() {
     let pieces = [

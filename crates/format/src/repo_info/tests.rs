@@ -276,7 +276,7 @@ fn a_log_shortened_holds_its_newest_entries_alone() {
     assert_eq!(info.log().continues_in(), Some("before"));
 }
 
-/// What a hostile or foreign file says; what is not set is as in a good one.
+/// The contents of a hostile or foreign file; unset members are as in a good one.
 #[derive(Default)]
 struct Raw<'a> {
     version: Option<u8>,
@@ -737,7 +737,7 @@ proptest! {
             let tips: Vec<_> = info.branches().map(|(_, tip)| tip).collect();
             let tip = tips[usize::from(byte) % tips.len()];
             let mut edit = info.edit();
-            // What is refused leaves the edit as it was.
+            // A refusal leaves the edit as it was.
             let _ = match action {
                 0 | 1 => {
                     let new = NewSnapshotInfo { parent: Some(tip), ..snapshot(byte, None, &metadata) };

@@ -519,7 +519,7 @@ fn another_parent_changes_its_twelve_bytes_and_nothing_else() {
     let mut encoder = SnapshotEncoder::new(header(&metadata, &files));
     encoder.push(group(1, "/")).unwrap();
     let writer = Writer {
-        implementation: "somebody else".to_owned(),
+        implementation: "another implementation".to_owned(),
         ..Writer::default()
     };
     let file = encoder.finish(&writer).unwrap();

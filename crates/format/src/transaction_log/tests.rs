@@ -169,7 +169,7 @@ fn raw(ids: &[u8], arrays: &[(u8, &[&[u32]])]) -> Result<TransactionLog, FormatE
         updated_arrays: ids,
         updated_groups: ids,
         updated_chunks: Some(b.create_vector(&arrays)),
-        // What spec 2 libraries leave in logs of spec 1.
+        // Fields that spec 2 libraries leave in logs of spec 1.
         moved_nodes: Some(b.create_vector::<flatbuffers::WIPOffset<fb::MoveOperation<'_>>>(&[])),
         extra: None,
     };

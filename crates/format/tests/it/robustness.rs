@@ -45,7 +45,7 @@ fn read(key: IdKey, file: &[u8]) -> Result<String, FormatError> {
     Ok(decoded.content())
 }
 
-/// What can be decoded comes back when it is written.
+/// Each file that can be decoded comes back when it is encoded.
 fn write_and_read(key: IdKey, file: &[u8], content: &str) {
     if let Ok(written) = decode(key, file).unwrap().encode() {
         assert_eq!(decode(key, &written).unwrap().content(), content);
@@ -93,7 +93,7 @@ fn d45_bodies_truncated_at_every_byte() {
     }
 }
 
-/// What became of flipped bits, by the kind of file.
+/// The effects of flipped bits, by the kind of file.
 #[derive(Debug, Default)]
 struct Flips {
     refused: usize,

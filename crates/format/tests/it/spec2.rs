@@ -245,7 +245,7 @@ fn locations_are_compressed_with_a_trained_dictionary() {
             .record_at(0)
             .is_location_compressed()
     );
-    // What is decompressed counts, in the weight and in the limit.
+    // Decompressed bytes count, in the weight and in the limit.
     assert!(manifest.body_len() > 100_000);
     let most = uncompressed(&file).len() as u64 - HEADER_LEN as u64;
     let tight = |more: u64| DecodeLimits {

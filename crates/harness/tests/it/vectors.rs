@@ -102,7 +102,7 @@ async fn read_all(prefix: &str) -> usize {
         let at = "snapshots";
         let mut listed = expected[at].clone();
         if let (Value::Object(listed), "v2-") = (&mut listed, prefix) {
-            // What is told is what refs reach; version 2 lists what none reaches, too.
+            // The output names the objects that refs reach; version 2 lists unreachable snapshots, too.
             listed.retain(|id, _| found[at].get(id).is_some());
             assert!(!listed.is_empty(), "{name}");
         }

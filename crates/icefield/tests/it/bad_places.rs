@@ -118,13 +118,13 @@ async fn what_to_change_is_named_when_opening_and_when_creating() {
     }
     for key in [
         Credentials::new("test", "hidden-wrong"),
-        Credentials::new("somebody-else", "hidden"),
+        Credentials::new("another-user", "hidden"),
     ] {
         for error in failures(&url, Some(key)).await {
             says(&error, ErrorKind::Invalid, "credentials");
         }
     }
-    // Without any, what is asked for is asked for by nobody.
+    // Without credentials, the requests are anonymous.
     for error in failures(&url, None).await {
         says(&error, ErrorKind::Io, "credentials");
     }
@@ -182,7 +182,7 @@ async fn where_only_reading_is_allowed_a_repository_opens() {
         }
         let error = Error::from(repository.refs().await.unwrap_err());
         says(&error, ErrorKind::Io, "no permission to list");
-        // Nothing is readable there: whether anything is there, nobody says.
+        // Nothing is readable there, and the store does not say whether anything is there.
         let nothing = world.url(world.0.bucket(), "elsewhere");
         let error = world.open_as(good(), &nothing).await.unwrap_err();
         match forbidden {
@@ -225,7 +225,7 @@ async fn prefixes_of_odd_characters_are_kept_or_refused() {
         let error = world.create_as(good(), &world.url(bucket, prefix)).await;
         says(&error.unwrap_err(), ErrorKind::Invalid, word);
     }
-    assert_eq!(world.0.requests().len(), before, "nobody was asked");
+    assert_eq!(world.0.requests().len(), before, "no request was sent");
 }
 
 /// The longest key of a repository is that of a transaction log: 13 bytes and 20 of the id.

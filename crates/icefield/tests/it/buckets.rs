@@ -1,4 +1,4 @@
-//! What the facade adds for buckets.
+//! The facade on buckets.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -28,7 +28,7 @@ fn synchronous_callers_reach_a_bucket() {
     receiver.recv().unwrap().unwrap();
 }
 
-/// What goes to another process, a log or a bug report has no key in it.
+/// Text for another process, a log or a bug report has no key in it.
 #[tokio::test]
 async fn g104_neither_forks_nor_debug_output_carry_secrets() {
     let server = S3Server::start(S3Options::default());
@@ -102,7 +102,7 @@ async fn a_late_move_of_a_branch_is_refused_after_the_branch_was_moved_away_and_
         let tip = repository.ledger().resolve_branch(&main).await.unwrap();
         assert_eq!(tip.snapshot, one);
     }
-    // What follows a reset is as ever.
+    // Later writes work as before the reset.
     commit("two").await;
     let (bytes, _) = storage.try_read(&at).await.unwrap().unwrap();
     assert_eq!(bytes.len(), 35);

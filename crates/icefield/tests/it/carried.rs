@@ -130,7 +130,7 @@ async fn fill(storage: Arc<dyn Storage>) -> Repository {
     repository
 }
 
-/// What all refs say, by list and by name, and that everything they reach can be read.
+/// Lists all refs, resolves them by name, and reads everything that they reach.
 async fn told(repository: &Repository) -> BTreeMap<String, String> {
     let refs = repository.refs().await.expect("listed");
     let refs = refs.require_understood().expect("all of them");
@@ -347,7 +347,7 @@ fn what_is_done_to_a_missing_ref_is_not_done_to_the_one_that_is_found_for_it() {
         let found = store.branch(&encoded).await.expect("read").expect("there");
         assert_eq!(found.snapshot, first);
 
-        // What is opened by that name goes on where it was found.
+        // A ref that is opened by that name stays where it was found.
         let next = commit(&there, "wip#1", 2).await;
         let found = store.branch(&encoded).await.expect("read").expect("there");
         assert_eq!(found.snapshot, next);
@@ -363,7 +363,7 @@ fn what_is_done_to_a_missing_ref_is_not_done_to_the_one_that_is_found_for_it() {
     });
 }
 
-/// What both kinds of stores spell alike is looked for once.
+/// A name that both kinds of stores spell alike is looked up once.
 #[test]
 fn an_ordinary_name_costs_one_look() {
     run(async {

@@ -315,7 +315,7 @@ async fn a_collection_deletes_garbage_and_keeps_what_is_reachable(place: Place) 
     }
     assert_eq!(world.count("chunks/").await, chunks_before - 2);
 
-    // What was spared is committed, and all of it can be read.
+    // The spared chunks are committed, and all of them can be read.
     world.commit(&open).await;
     assert_eq!(world.count("icefield/leases/").await, 0);
     world.reads(&[0, 1, 4, 5, 6, 7]).await;

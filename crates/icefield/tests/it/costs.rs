@@ -1,4 +1,4 @@
-//! What it costs to open a version that is said in words, in requests and in rounds of dependent requests.
+//! The cost of opening a revision, in requests and in rounds of dependent requests.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

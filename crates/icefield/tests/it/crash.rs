@@ -7,7 +7,7 @@ use icefield_format::SpecVersion;
 
 use crate::suite::local;
 
-/// What survives a loss of power is the backend's own test; here each operation is whole, so that nothing is
+/// Survival of a loss of power is the backend's own test; here each operation is whole, so that nothing is
 /// gained by waiting for the disk.
 fn trial() -> Trial {
     Trial::new("crash-local", SpecVersion::V1, |_| async {

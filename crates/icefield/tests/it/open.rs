@@ -198,7 +198,7 @@ async fn failures_have_kinds_and_keep_their_causes() {
         "{error:?}"
     );
 
-    // What makes it a repository of another version is damaged.
+    // The object that makes it a repository of another version is damaged.
     fs::write(path.join("repo"), "anything").unwrap();
     assert_eq!(kind(icefield::open(text).await), ErrorKind::Corrupt);
 }

@@ -52,7 +52,7 @@ async fn a_redirect_is_followed_once_and_takes_no_credentials_along() {
     assert!(!asked.is_empty());
     assert!(asked.iter().all(|it| !it.authorized), "{asked:?}");
 
-    // With a key only for whoever gives one on purpose.
+    // With a key only where the caller gives one on purpose.
     let connect = Arc::new(ConnectRedirect::to(with_key(&s3)));
     let schemes = Schemes::none().with("redirect+http", connect);
     s3.switches()

@@ -42,7 +42,7 @@ async fn committed(session: &Session, message: &str) -> SnapshotId {
     icefield::committed(session.commit(message).await.unwrap()).unwrap()
 }
 
-/// What a user does in a day, at a location.
+/// The operations of a user in a day, at a location.
 async fn a_day_at(schemes: Schemes, url: String) {
     let repository = Repository::create(storage(&schemes, &url).await).await;
     let repository = repository.unwrap();

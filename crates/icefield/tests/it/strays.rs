@@ -30,7 +30,7 @@ mod azurite;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// What stands under a name.
+/// The contents under a name.
 #[derive(Clone, Copy, Debug)]
 enum Thing {
     Object(&'static str),

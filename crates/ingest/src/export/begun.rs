@@ -1,4 +1,4 @@
-//! What an export by several processes begins with, in bytes that can be sent.
+//! The state with which an export by several processes begins, in bytes that can be sent.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};

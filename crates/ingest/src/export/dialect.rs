@@ -14,9 +14,9 @@ use crate::ExportError;
 pub struct ExportNode {
     /// Its path.
     pub path: NodePath,
-    /// Its Zarr v3 document; of a group without the consolidated metadata, which nobody keeps up to date.
+    /// Its Zarr v3 document; of a group without the consolidated metadata, which a repository does not keep up to date.
     pub document: Bytes,
-    /// What the document says of an array; `None` for a group.
+    /// The parsed metadata of an array; `None` for a group.
     pub array: Option<ArrayMetadata>,
     /// Bytes of the longest text of an array that [`Dialect::measures`] asked for.
     pub longest: Option<usize>,

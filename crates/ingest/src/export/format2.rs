@@ -19,7 +19,7 @@ use crate::zarr2::offset::{self, OFFSET};
 const TAKEN: [&str; 4] = [".zgroup", ".zarray", ".zattrs", ".zmetadata"];
 /// xarray's names of dimensions.
 const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
-/// What messages call the formats.
+/// The names of the formats in messages.
 const PLAIN: &str = "Zarr format 2";
 const NCZARR: &str = "NCZarr";
 const FILL_VALUE: &str = "_FillValue";
@@ -115,11 +115,11 @@ impl Dialect for NcZarr {
 /// A hierarchy in format 2.
 #[derive(Debug)]
 struct Tree {
-    /// What messages call the format.
+    /// The name of the format in messages.
     format: &'static str,
     documents: HashMap<NodePath, Vec<(TreeKey, Bytes)>>,
     arrays: HashMap<NodePath, Array2>,
-    /// What chunk 0 is stored under per dimension, where arrays have an attribute for it.
+    /// The index under which chunk 0 is stored per dimension, where arrays have an attribute for it.
     offsets: HashMap<NodePath, Vec<i64>>,
 }
 
@@ -186,7 +186,7 @@ impl Tree {
         let value = masked.as_ref();
         let value = value.and_then(|value| zarr2::fill_of_attribute(&dtype, value));
         if let (Some(other), None) = (masked, &value) {
-            // It masks nothing, since no element can be it: somebody's attribute.
+            // No element can have this value, so that it masks nothing: an attribute of the user.
             attributes.insert(FILL_VALUE.to_owned(), other);
         }
         match value {

@@ -1,4 +1,4 @@
-//! What a format has to know of whole arrays before the first chunk is written.
+//! Facts about whole arrays that a format needs before the first chunk is written.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::dialect::ExportNode;
 
-/// What was found out about an array by listing or reading all of it.
+/// The facts about an array that listing or reading all of it shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Measures {
     pub(super) longest: Option<usize>,

@@ -36,7 +36,7 @@ impl Export {
         if nodes.is_empty() {
             return Err(ExportError::Empty);
         }
-        // What the format has no word for is found before anything is written.
+        // Parts that the format cannot express are found before anything is written.
         self.dialect.spell(Arc::clone(&nodes))?;
         let staged = match destination {
             Destination::Directory(path) => {

@@ -37,7 +37,7 @@ pub enum Destination {
     Tree(StorageTree),
 }
 
-/// What takes the values of an export. Dropped before [`Sink::finish`], it leaves nothing that looks complete.
+/// The receiver of the values of an export. Dropped before [`Sink::finish`], it leaves nothing that looks complete.
 #[async_trait]
 pub(super) trait Sink: Send + Sync {
     /// Writes a value; each key comes once.
@@ -153,7 +153,7 @@ fn check_absent(path: &Path) -> Result<(), ExportError> {
 impl Sink for Zip {
     async fn write(&self, key: TreeKey, bytes: Bytes) -> Result<(), ExportError> {
         let (writer, is_abandoned) = (Arc::clone(&self.writer), Arc::clone(&self.is_abandoned));
-        // Whoever abandons the file waits for its end.
+        // A caller that abandons the file waits for its end.
         to_the_end(async move {
             match &mut *writer.lock().await {
                 Some(writer) if !is_abandoned.load(Ordering::Acquire) => {
@@ -181,7 +181,7 @@ impl Sink for Zip {
     }
 }
 
-/// Does something that goes on when nobody waits for it any more.
+/// Runs work that goes on when its caller no longer waits for it.
 async fn to_the_end(
     work: impl Future<Output = Result<(), ExportError>> + Send + 'static,
 ) -> Result<(), ExportError> {

@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 use super::place::{check_free, is_within};
 use crate::ExportError;
 
-/// What makes a directory a hierarchy, whatever the format.
+/// The documents that make a directory a hierarchy, whatever the format.
 const DOCUMENTS: [&str; 6] = [
     "zarr.json",
     ".zgroup",
@@ -30,7 +30,7 @@ const DOCUMENTS: [&str; 6] = [
     ".nczarr",
 ];
 
-/// What the name of the temporary directory begins and ends with. Short, whatever the destination is called: a
+/// The start and the end of the name of the temporary directory. Short, whatever the destination is called: a
 /// name has 255 bytes at most.
 const TEMPORARY: (&str, &str) = (".icefield-", ".partial");
 
@@ -43,7 +43,7 @@ const REMOVALS: usize = 16;
 /// A directory under its temporary name; removed when dropped before [`Target::finish`].
 #[derive(Debug)]
 pub(super) struct Target {
-    /// It holds the directory, so that a write that nobody waits for any more is removed with the rest.
+    /// It holds the directory, so that a write whose caller no longer waits is removed with the rest.
     tree: DirectoryTree,
     temporary: PathBuf,
     destination: PathBuf,
@@ -293,7 +293,7 @@ impl Target {
         Ok(self.tree.set(key, bytes).await?)
     }
 
-    /// Removes what was written, once the writes that nobody waits for any more have ended.
+    /// Removes what was written, once the writes whose callers no longer wait have ended.
     pub(super) async fn abandon(self) {
         drop(self.tree);
         let _ = self.gone.await;

@@ -108,7 +108,7 @@ async fn those_that_conflict_are_left_out() {
     assert_eq!(named, [("/", "history"), ("/air", "note")]);
     assert!(report.attributes.iter().all(|it| !it.is_kept));
 
-    // What is there changes, too, also of what does not grow.
+    // Existing attributes change, too, also of arrays that do not grow.
     let appended = repository().await;
     run(trees[0].import(), &appended).await;
     for tree in &trees[1..] {

@@ -106,7 +106,7 @@ async fn values_are_those_of_h5py_and_the_file_is_not_read() {
     }
 }
 
-/// What is said of the same arrays twice is the same.
+/// Two readings of the same arrays give the same text.
 #[tokio::test]
 async fn arrays_are_described_as_the_reader_of_hdf5_does() {
     let (name, document) = ("every_kind.h5", "every_kind.h5.dmrpp");

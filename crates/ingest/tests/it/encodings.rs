@@ -33,7 +33,7 @@ fn halves(values: &[f64]) -> Tree {
     period("int16", attributes, values)
 }
 
-/// What is stored at the tip of main, and the attributes.
+/// The stored values at the tip of main, and the attributes.
 async fn air(repository: &Repository) -> (Value, Value, Vec<String>) {
     let (document, values) = stored(repository, "/air").await;
     (
@@ -254,7 +254,7 @@ async fn chunks_that_are_not_there_read_as_they_did() {
     let missing = json!({ "_FillValue": -1 });
     let first = absent("int8", json!(-1), missing.clone(), 4);
     for (other, expected, count) in [
-        // What is missing stays absent.
+        // Missing values stay absent.
         (
             absent("int16", json!(9), json!({ "_FillValue": 9 }), 4),
             -1.0,
@@ -413,7 +413,7 @@ async fn arrays_without_dimensions_stay_as_they_are() {
     }
 }
 
-/// What is left out because it overlaps may be lost.
+/// Elements that are left out because they overlap may be lost.
 #[tokio::test]
 async fn only_numbers_that_are_taken_must_be_exact() {
     let with_labels = |tree: Tree, labels: &[f64]| {

@@ -58,7 +58,7 @@ async fn interrupted_anywhere_nothing_that_looks_whole_is_left_and_a_second_expo
     let whole = Tree::new();
     let export = Export::new(session.clone());
     let report = export.run(whole.path().join("new")).await.unwrap();
-    // Writes are under way when somebody interrupts.
+    // Writes are under way when the interrupt is raised.
     let storage = LatencyStorage::new(Arc::new(MemoryStorage::new()), Duration::from_millis(1));
     let storage: Arc<dyn Storage> = Arc::new(storage);
     let (mut interrupted, mut left) = (0, 0);
@@ -525,7 +525,7 @@ async fn a_bucket_gets_the_document_of_the_root_last() {
     assert_eq!(keys().await, ["x/c/0", "x/c/1", "x/zarr.json", "zarr.json"]);
 }
 
-/// Zarr v3 that counts the bytes which it has handed out and nobody has dropped, and may fail at a chunk.
+/// Zarr v3 that counts the bytes which it has handed out and callers have not dropped, and may fail at a chunk.
 #[derive(Clone, Debug, Default)]
 struct Watched {
     now: Arc<AtomicUsize>,

@@ -559,7 +559,7 @@ async fn headers_are_read_in_few_requests() {
         archive.unwrap();
         assert_eq!((tally.get, tally.head), (most, 1), "{name}");
     }
-    // What lies behind the headers is not read.
+    // Nothing behind the headers is read.
     let mut file = fixture("fixture-userblock.h5").to_vec();
     file.resize(40 << 20, 0);
     let (archive, tally) = counted(file.into(), Hdf5Options::default()).await;
@@ -727,7 +727,7 @@ async fn changed_bytes_never_stop_the_parser() {
     );
 }
 
-/// What the filters of `fixture-packed.h5` undo is what h5py reads.
+/// The decoded filters of `fixture-packed.h5` give the values that h5py reads.
 #[cfg(feature = "codecs")]
 #[tokio::test]
 async fn numbers_that_filters_packed_are_those_of_h5py() {

@@ -132,7 +132,7 @@ async fn case(case: &Case, spec: SpecVersion) -> Session {
     imported(&path, ReadOptions::default(), spec).await
 }
 
-/// What an array holds, by the rule of the fixtures.
+/// The values of an array, by the rule of the fixtures.
 async fn digest(session: &Session, path: &NodePath, dtype: &str) -> String {
     let is_text = dtype == "string" || dtype.starts_with("<U");
     // Chars are any bytes.

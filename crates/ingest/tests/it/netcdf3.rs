@@ -83,7 +83,7 @@ async fn a_file_cut_anywhere_is_an_error_or_is_whole() {
         let whole = fixture(name);
         let expected = dump::dump(&read("x.nc", whole.clone()).await.unwrap());
         for length in 0..whole.len() {
-            // What fills up the last record may be missing.
+            // The padding of the last record may be missing.
             match read("x.nc", whole[..length].to_vec()).await {
                 Ok(archive) => {
                     assert!(whole.len() - length < 4, "{name} {length}");

@@ -180,7 +180,7 @@ async fn any_grid_becomes_any_other() {
         );
         // All exist, so that as many are decoded as was planned.
         assert_eq!(report.decoded, plan.decodes, "{what}");
-        // What was held at once was within the limit, or within what a single block needs.
+        // The bytes held at once were within the limit, or within the need of a single block.
         let limit = bytes.next_multiple_of(1 << 10);
         assert!(report.held <= limit.max(plan.held), "{what}");
         if bytes > 2000 {

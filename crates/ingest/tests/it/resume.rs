@@ -190,7 +190,7 @@ pub(crate) async fn created() -> Arc<dyn Storage> {
     storage
 }
 
-/// What a reader finds, and how many chunks an import stores that does not break off.
+/// The contents for a reader, and the number of chunks that an uninterrupted import stores.
 pub(crate) async fn whole(import: &Import) -> (BTreeMap<String, Vec<u8>>, u64, u64) {
     let storage = created().await;
     let counted = Dying::after(&storage, u64::MAX, false);

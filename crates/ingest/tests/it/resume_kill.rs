@@ -26,7 +26,7 @@ const PLACE: &str = "ICEFIELD_TEST_KILLED_IN";
 const NAME: &str =
     "resume_kill::an_import_whose_process_is_killed_as_it_writes_down_what_is_done_goes_on";
 const ROUNDS: usize = 20;
-/// What a process says before it writes anything below `icefield/imports/`.
+/// The output of a process before it writes anything below `icefield/imports/`.
 const WRITES: &str = "writes down";
 
 fn store(place: &Path, name: &str) -> Arc<dyn Storage> {

@@ -27,7 +27,7 @@ fn series(first: u64, length: u64, chunk: u64) -> Tree {
             let places = (0..2).flat_map(|y| (0..chunk).map(move |t| (y, t)));
             let elements = places.map(|(y, t)| {
                 let (y, t) = (2 * row + y, chunk * step + t);
-                // What lies beyond the end is whatever the writer left there.
+                // Elements beyond the end are whatever the writer left there.
                 if y < 3 && t < length {
                     element(y, first + t)
                 } else {
@@ -226,7 +226,7 @@ async fn overlaps_are_cut_on_request() {
         .flat_map(|y| steps.iter().map(move |t| element(y, *t)))
         .collect();
     assert_eq!(first, expected);
-    // What lies within what is there adds nothing, and only so much is added of what reaches beyond.
+    // A source within the existing elements adds nothing; of one that reaches beyond, only the part beyond is added.
     let (inside, beyond) = (series(3, 4, 2), series(6, 4, 2));
     let again = inside.import().append("t").overlap(Overlap::First);
     let error = refused(again.into_group(path("/first")), &repository).await;

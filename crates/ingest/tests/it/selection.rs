@@ -85,7 +85,7 @@ async fn nodes_are_left_out_with_what_is_below_them() {
     let selection = Selection::all().without(paths(&["soil", "air", "time_bnds"]));
     let found = ["", "cells/", "crs/", "lon/", "time/", "wind/", "y/"];
     assert_eq!(arrived(&tree, selection).await, found);
-    // What was selected can be left out again.
+    // A selected node can be left out again.
     let selection = Selection::all()
         .variables(paths(&["wind"]))
         .without(paths(&["time"]));

@@ -87,7 +87,7 @@ fn sources(trees: &[Tree]) -> Vec<Arc<dyn Source>> {
     sources.collect()
 }
 
-/// What an import is told beside its sources.
+/// The options of an import beside its sources.
 pub(crate) type Told<'a> = &'a dyn Fn(Import) -> Import;
 
 /// Surveys in batches of three, and the sources that a plan sees of them; all of it goes through bytes.
@@ -183,7 +183,7 @@ pub(crate) async fn whole(
     (exported(&repository).await, report)
 }
 
-/// What an import did, without how often a chunk at the border of two shares was decoded.
+/// The report of an import, without the number of times a chunk at the border of two shares was decoded.
 fn counted(mut report: ImportReport) -> ImportReport {
     report.decoded_chunks = 0;
     report

@@ -100,7 +100,7 @@ async fn months_with_units_of_their_own_become_one_time() {
         let (_, units, bounds) = found(&repository, "time_bnds", 10).await;
         let expected: Vec<f64> = expected.iter().flat_map(|it| [*it, it + 1.0]).collect();
         assert_eq!((units, bounds), (Value::Null, expected));
-        // What is there keeps its units.
+        // Existing times keep their units.
         let march = times("days since 2020-03-01", None, "int64", &[0.0, 1.0]);
         run(march.import().append("time"), &repository).await;
         let (_, units, time) = found(&repository, "time", 7).await;

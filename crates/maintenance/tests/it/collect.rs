@@ -297,7 +297,7 @@ async fn c33_a_tag_on_what_was_to_be_deleted_is_noticed() {
     let wanted = world.commit_chunks("side", &[(1, 1)]).await;
     delete_branch(&world, "side").await;
     world.clock.advance(2 * DAY);
-    // What the tag reaches is held in memory, or read again.
+    // The objects that the tag reaches are held in memory, or read again.
     for most_spared in [1 << 20, 0] {
         tagged_anywhere(wanted, most_spared).await;
     }

@@ -46,7 +46,7 @@ fn is_copied(key: &str) -> bool {
     key != "repo" && !own.iter().any(|own| key.starts_with(own))
 }
 
-/// What `repo` says of refs, of what they reach, and of the repository, as text; its log is that of a place.
+/// The refs of `repo`, the snapshots that they reach, and the state of the repository, as text; its log is that of a place.
 fn state(objects: &BTreeMap<String, Bytes>) -> Option<Vec<String>> {
     let limits = DecodeLimits::up_to(SpecVersion::V2);
     let info = RepoInfo::decode(objects.get("repo")?, &limits).unwrap();
@@ -475,7 +475,7 @@ async fn what_no_ref_of_the_destination_reaches_is_not_believed_to_be_whole() {
     let source = Source::with_history().await;
     let to = empty();
     copy(&source, &to).await.unwrap();
-    // As a stopped copy leaves it, whose first chunks somebody has collected since.
+    // As a stopped copy leaves it, whose first chunks a collection has deleted since.
     for key in stores::keys_below(&to, "refs/").await {
         stores::delete(&to, &key).await;
     }

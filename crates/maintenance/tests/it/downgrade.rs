@@ -42,7 +42,7 @@ fn kinds(report: &DowngradeReport) -> BTreeSet<NotCarriedKind> {
     report.not_carried.iter().map(|it| it.kind).collect()
 }
 
-/// What is at a place in a chunk ref, with the object of a virtual one.
+/// The location of a chunk ref, with the object of a virtual one.
 fn said(repository: &Repository, chunk: ChunkRef<'_>) -> String {
     match chunk {
         ChunkRef::Virtual {
@@ -285,7 +285,7 @@ async fn refs_that_version_1_cannot_name_are_refused_or_left_out() {
     let report = lenient.run(of, Arc::clone(&to), &()).await.unwrap();
     assert_eq!(report.left_out, ["branch a/b", "tag t/1"]);
     assert_reads_the_same(of, &opened(&to).await, &report.left_out).await;
-    // What is not asked for is not in the way.
+    // Refs that are not selected do not stop a downgrade.
     let main = DowngradeRepository::new().refs([RefChoice::parse("main").unwrap()]);
     let report = main.run(of, empty(), &()).await.unwrap();
     assert_eq!((report.left_out.len(), report.copy.refs.len()), (0, 1));

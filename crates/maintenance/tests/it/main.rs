@@ -1,4 +1,4 @@
-//! What maintenance does to repositories, on the in-memory store, in one program.
+//! Tests of maintenance on the in-memory store, in one program.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 /// Makes tests of functions that take a spec version, for each version.

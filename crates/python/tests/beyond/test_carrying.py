@@ -122,9 +122,9 @@ def test_the_first_snapshot_cannot_be_picked(repo: ic.Repository) -> None:
 
 def test_what_does_not_exist(repo: ic.Repository) -> None:
     with pytest.raises(ic.RefNotFoundError):
-        repo.merge(branch="nobody")
+        repo.merge(branch="missing")
     with pytest.raises(ic.RefNotFoundError):
-        repo.merge(branch="main", into="nobody")
+        repo.merge(branch="main", into="missing")
     with pytest.raises(ic.SnapshotNotFoundError):
         repo.revert("0000000000000000000G")
     with pytest.raises(ic.InvalidInputError):

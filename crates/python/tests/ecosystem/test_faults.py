@@ -82,13 +82,13 @@ KEYS: dict[str, Callable[[], Any]] = {
     "azure token": lambda: ic.azure_credentials(bearer_token=SECRET),
 }
 NO_KEYS: dict[str, Callable[[], Any]] = {
-    "s3 nobody": lambda: ic.s3_credentials(anonymous=True),
+    "s3 anonymous": lambda: ic.s3_credentials(anonymous=True),
     "s3 environment": lambda: ic.s3_credentials(from_env=True),
     "s3 function": lambda: ic.s3_credentials(get_credentials=a_key),
-    "gcs nobody": lambda: ic.gcs_credentials(anonymous=True),
+    "gcs anonymous": lambda: ic.gcs_credentials(anonymous=True),
     "gcs environment": lambda: ic.gcs_credentials(from_env=True),
     "gcs function": lambda: ic.gcs_credentials(get_credentials=a_token),
-    "azure nobody": lambda: ic.azure_credentials(anonymous=True),
+    "azure anonymous": lambda: ic.azure_credentials(anonymous=True),
     "azure environment": lambda: ic.azure_credentials(from_env=True),
     "azure function": lambda: ic.azure_credentials(get_credentials=an_azure_key),
 }

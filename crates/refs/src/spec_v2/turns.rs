@@ -25,7 +25,7 @@ type Lines = PerProcess<String, Weak<Line>>;
 /// The places whose `repo` handles of this process write in turn.
 static LINES: Lines = PerProcess::new();
 
-/// What a handle knows of the line of its place.
+/// The state of a handle in the line of its place.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     /// Writes that are still made in turn.

@@ -90,7 +90,7 @@ async fn nobody_ever_sees_a_wrong_value() {
     }
     is_over.store(true, Ordering::Relaxed);
     for task in tasks {
-        task.await.expect("nobody saw anything wrong");
+        task.await.expect("no reader saw a wrong value");
     }
     let session = world.read().await;
     assert_eq!(problem(&session, false).await, None);

@@ -93,7 +93,7 @@ async fn every_length_but_the_right_one_is_noticed() {
         .await;
 }
 
-/// What a loss of power may leave of a file that was not flushed.
+/// A loss of power may leave this of a file that was not flushed.
 #[tokio::test]
 async fn zeros_in_the_place_of_bytes_are_noticed() {
     let it = kept(200_000).await;

@@ -113,7 +113,7 @@ async fn a_directory_that_is_deleted_while_in_use_is_made_again() {
     }
 }
 
-/// `/proc` takes no files, whoever asks.
+/// `/proc` takes no files from any user.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_disk_that_takes_nothing_is_left_alone_for_a_minute() {
@@ -180,7 +180,7 @@ fn backups_leave_out_the_folder_of_the_cache_alone() {
     let path = directory.path().join("icefield-cache-1/CACHEDIR.TAG");
     let tag = fs::read_to_string(&path).unwrap();
     assert!(tag.starts_with("Signature: 8a477f597d28d172789f06886806bc55"));
-    // What is there already is left as it is, and a link is not followed.
+    // An existing file is left as it is, and a link is not followed.
     let elsewhere = directory.path().join("elsewhere");
     fs::remove_file(&path).unwrap();
     symlink(&elsewhere, &path).unwrap();

@@ -17,7 +17,7 @@ const DIRECTORY: &str = "ICEFIELD_CACHE_TEST_DIRECTORY";
 const MIB: u64 = 1 << 20;
 /// Chunks that processes read.
 const CHUNKS: u32 = 40;
-const NOBODY: u32 = 65534;
+const UNPRIVILEGED: u32 = 65534;
 
 fn length(number: u32) -> usize {
     1000 + number as usize * 4000
@@ -168,7 +168,7 @@ async fn a_process_killed_at_any_moment_leaves_a_sound_cache() {
                 pattern(length(number), number)
             );
         }
-        // What is there is whole: a file has its name only then.
+        // Every file that has its name is whole: it gets the name only then.
         assert_eq!(cache.statistics().damaged, 0);
         assert_eq!(cache.statistics().not_written, 0, "no lock is left behind");
     }
@@ -211,7 +211,7 @@ fn a_cache_that_may_not_be_written_is_read() {
     let mut command = command(&program, "read_only", directory.path());
     command.current_dir("/");
     if rustix::process::getuid().is_root() {
-        command.uid(NOBODY).gid(NOBODY);
+        command.uid(UNPRIVILEGED).gid(UNPRIVILEGED);
     }
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);

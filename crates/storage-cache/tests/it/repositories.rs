@@ -1,4 +1,4 @@
-//! What a second process pays for a repository that is far away.
+//! The requests of a second process for a repository behind a network.
 
 use std::sync::Arc;
 

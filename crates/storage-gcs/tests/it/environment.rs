@@ -67,7 +67,7 @@ fn a_file_of_credentials_that_is_none_is_named_and_not_shown() {
     let path = folder.join("account.json");
     for content in [
         "SECRET, and no JSON",
-        "{\"type\": \"of nobody\", \"private_key\": \"SECRET\"}",
+        "{\"type\": \"of no provider\", \"private_key\": \"SECRET\"}",
         "{\"type\": \"service_account\", \"private_key\": \"SECRET\"}",
     ] {
         std::fs::write(&path, content).expect("written");

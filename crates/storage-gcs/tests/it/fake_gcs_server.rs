@@ -74,7 +74,7 @@ async fn race(storage: &RemoteStorage, at: &str, round: usize, mode: PutMode) ->
             winner = Some((number, version));
         }
     }
-    winner.expect("somebody wins")
+    winner.expect("one writer wins")
 }
 
 fn text(round: usize, racer: usize) -> String {

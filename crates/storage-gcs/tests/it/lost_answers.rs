@@ -342,7 +342,7 @@ async fn a14_a_version_is_a_generation_whatever_the_tags_are() {
         assert_eq!(
             asked(&server, Verb::Write).len(),
             writes,
-            "nobody was asked"
+            "no request was sent"
         );
         written(put(&storage, "a", "two", PutMode::Update(first)).await);
     }

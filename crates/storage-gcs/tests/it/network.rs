@@ -276,7 +276,7 @@ async fn f87_f89_what_to_change_is_named_and_no_secret_shown() {
 async fn f90_a_redirect_to_another_host_is_not_followed() {
     let server = server();
     let elsewhere = FileServer::in_memory();
-    elsewhere.put("bucket/a", "somebody else's");
+    elsewhere.put("bucket/a", "another user's");
     let proxy = FaultProxy::start(&server.endpoint());
     let storage = opened(at(&server, proxy.endpoint()).token("SECRET")).await;
     written(put(&storage, "a", "one", PutMode::Create).await);
@@ -292,7 +292,7 @@ async fn f90_a_redirect_to_another_host_is_not_followed() {
             "{status}: {outcome:?}"
         );
     }
-    assert!(elsewhere.requests().is_empty(), "nobody was asked there");
+    assert!(elsewhere.requests().is_empty(), "no request was sent there");
 }
 
 /// A clock by which the store lives, too: a pause of the client lets the store's time pass at once. Nothing here

@@ -150,7 +150,7 @@ async fn check(rig: &Rig, operation: &str, end: &End, what: &str) {
         // A file that was made and never filled counts as the write that it began.
         End::Unknown(_) if operation == "chunk" => {}
         End::Unknown(why) => assert!(there == new || there == old, "{what}: {why} {there:?}"),
-        End::Refused => panic!("{what}: nobody else is here"),
+        End::Refused => panic!("{what}: there is no other writer"),
     }
     let expected = ["a/b", "source", "warm"];
     for listed in other.keys().await {

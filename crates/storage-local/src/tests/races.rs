@@ -136,7 +136,7 @@ fn e66_a_lock_dies_with_its_owner() {
             for _ in 0..100 {
                 assert!(
                     futures::poll!(&mut update).is_pending(),
-                    "the lock keeps nobody out"
+                    "the lock excludes no other writer"
                 );
                 tokio::task::yield_now().await;
             }

@@ -15,7 +15,7 @@ use crate::LocalStorage;
 use crate::lock::KeyLock;
 
 /// The user that owns nothing.
-const NOBODY: u32 = 65534;
+const UNPRIVILEGED: u32 = 65534;
 
 fn set_mode(path: &Path, mode: u32) {
     let permissions = std::fs::Permissions::from_mode(mode);
@@ -90,7 +90,7 @@ fn e75_without_permission_to_write_reads_work_and_writes_fail_early() {
         let mut command = command(&program, "unprivileged", &root, "");
         command.current_dir("/");
         if rustix::process::getuid().is_root() {
-            command.uid(NOBODY).gid(NOBODY);
+            command.uid(UNPRIVILEGED).gid(UNPRIVILEGED);
         }
         Child::start(command).ends_well();
         assert_eq!(tree(&root), before, "nothing was written");
@@ -104,7 +104,7 @@ fn e75_what_may_not_be_read_is_an_error_not_missing() {
     if !rustix::process::getuid().is_root() {
         skipped(
             "e75_what_may_not_be_read",
-            "needs root to become somebody else",
+            "needs root to become another user",
         );
         return;
     }
@@ -119,7 +119,7 @@ fn e75_what_may_not_be_read_is_an_error_not_missing() {
     std::fs::create_dir(root.join("secret")).expect("made");
     set_mode(&root.join("secret"), 0o700);
     let mut command = command(&program, "unreadable", &root, "");
-    command.current_dir("/").uid(NOBODY).gid(NOBODY);
+    command.current_dir("/").uid(UNPRIVILEGED).gid(UNPRIVILEGED);
     Child::start(command).ends_well();
 }
 

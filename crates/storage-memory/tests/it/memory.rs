@@ -1,4 +1,4 @@
-//! What the memory backend adds to the contract: sharing, no copies, its clock.
+//! The additions of the memory backend to the contract: sharing, no copies, its clock.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

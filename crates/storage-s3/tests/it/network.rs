@@ -266,7 +266,7 @@ async fn f90_a_redirect_to_another_host_is_not_followed() {
             "{outcome:?}"
         );
     }
-    assert!(elsewhere.requests().is_empty(), "nobody was asked there");
+    assert!(elsewhere.requests().is_empty(), "no request was sent there");
 }
 
 #[tokio::test]

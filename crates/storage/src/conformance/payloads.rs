@@ -219,7 +219,7 @@ pub(super) async fn dropped_put_leaves_old_or_new(t: Trial) {
             // The write may still be under way, or that of an earlier round, but never in part.
             let bytes = t.read("a/b").await.expect("there always is an object");
             let whole = (0..12).any(|seed| bytes == pattern(seed, length(seed)));
-            assert!(whole, "{} bytes that nobody wrote", bytes.len());
+            assert!(whole, "{} bytes that no writer wrote", bytes.len());
             tokio::task::yield_now().await;
         }
     }

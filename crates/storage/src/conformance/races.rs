@@ -81,7 +81,7 @@ fn only_winner(outcomes: Vec<PutOutcome>) -> (usize, Version) {
             PutOutcome::Unknown(error) => panic!("nothing was lost here: {error:?}"),
         }
     }
-    winner.expect("somebody wins")
+    winner.expect("one writer wins")
 }
 
 pub(super) async fn racing_creates_have_one_winner(t: Trial) {

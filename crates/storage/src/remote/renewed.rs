@@ -277,7 +277,7 @@ mod tests {
         // The source of keys would give the same one again.
         fetched.store(1, Ordering::SeqCst);
         assert_eq!(shown(&keys).await, "SECRET-1");
-        assert_eq!(fetched.load(Ordering::SeqCst), 1, "nobody was asked");
+        assert_eq!(fetched.load(Ordering::SeqCst), 1, "no request was sent");
     }
 
     #[tokio::test]

@@ -243,7 +243,10 @@ async fn who_is_not_there_is_given_up_soon_unless_he_was_there_before() {
     let attempts = RetrySettings::default().contact_attempts;
     let remote = Scripted::new(gone(0));
     let storage = patient(remote.clone(), RemoteSettings::default());
-    let error = storage.read(&key("a")).await.expect_err("nobody is there");
+    let error = storage
+        .read(&key("a"))
+        .await
+        .expect_err("no server is there");
     assert!(
         matches!(error, StorageError::Unavailable { .. }),
         "{error:?}"
@@ -254,7 +257,10 @@ async fn who_is_not_there_is_given_up_soon_unless_he_was_there_before() {
     let storage = patient(remote.clone(), RemoteSettings::default());
     let missing = storage.read(&key("a")).await.expect_err("it is empty");
     assert!(missing.is_not_found(), "{missing:?}");
-    storage.read(&key("a")).await.expect_err("nobody is there");
+    storage
+        .read(&key("a"))
+        .await
+        .expect_err("no server is there");
     assert!(remote.requests() > u64::from(3 * attempts));
 }
 
@@ -302,7 +308,7 @@ async fn a_long_body_is_not_read_ahead_of_its_reader() {
     let suffix = GetOptions::range(GetRange::Suffix(2 << 20));
     let object = storage.get(&at, suffix).await.expect("there");
     SystemClock.sleep(Duration::from_secs(60)).await;
-    assert_eq!(remote.dripped(), 0, "nobody has asked for a byte");
+    assert_eq!(remote.dripped(), 0, "no caller has asked for a byte");
     drop(object);
     // A bounded range comes by itself.
     let object = storage.get(&at, GetOptions::default()).await;

@@ -72,7 +72,9 @@ async fn conditions_bodies_and_versions_go_wrong_as_on_s3() {
     let client = storage(&server).await;
     put(&client, "a", "one").await;
     next(server.switches(), Verb::Write, Fault::IgnoreConditions);
-    create(&client, "two").await.expect("nobody looked");
+    create(&client, "two")
+        .await
+        .expect("the condition is ignored");
     next(server.switches(), Verb::Read, Fault::StaleRead(1));
     assert_eq!(get(&client, "a").await, "one");
     next(server.switches(), Verb::Read, Fault::Truncate(1));
@@ -104,7 +106,7 @@ async fn lists_go_wrong_over_grpc() {
     );
     assert_eq!(count().await.expect("it can be listed"), 2);
     server.switches().set(|it| it.deny_list = true);
-    let error = count().await.expect_err("nobody may");
+    let error = count().await.expect_err("forbidden to all");
     assert_eq!(
         error.status().map(|it| it.code),
         Some(Code::PermissionDenied)

@@ -172,7 +172,7 @@ async fn rules_choose_by_path_count_and_seed() {
     let proxy = FaultProxy::start(&files.endpoint());
     let ask = async |path: &str| {
         let answer = send(&proxy.endpoint(), "GET", path, &[], "").await;
-        answer.expect("somebody answers").status
+        answer.expect("the proxy answers").status
     };
     let refusal = || ProxyRule::new(ProxyFault::Refuse(Answer::bad_gateway()));
     proxy.inject(refusal().path("a?x").skip(1).times(1));

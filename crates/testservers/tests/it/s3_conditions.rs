@@ -35,7 +35,10 @@ async fn update_needs_the_present_tag() {
     };
     let stale = refused(update(&first).send().await);
     assert_eq!(stale, with(412, "PreconditionFailed"));
-    update(&second).send().await.expect("nobody was in between");
+    update(&second)
+        .send()
+        .await
+        .expect("no write was in between");
     assert_eq!(get(&client, "a").await, "three");
 }
 

@@ -206,8 +206,12 @@ async fn conditions_can_be_ignored() {
     let client = client(&server);
     put(&client, "a", "one").await;
     next(server.switches(), Verb::Write, Fault::IgnoreConditions);
-    try_put(&client, "two").await.expect("nobody looked");
-    try_put(&client, "three").await.expect_err("somebody looks");
+    try_put(&client, "two")
+        .await
+        .expect("the condition is ignored");
+    try_put(&client, "three")
+        .await
+        .expect_err("the condition is checked");
     assert_eq!(get(&client, "a").await, "two");
 }
 

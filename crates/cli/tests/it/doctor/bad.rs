@@ -44,7 +44,7 @@ fn credentials_that_are_not_accepted() {
     let url = s3_url(&server, server.bucket());
     let place = examine(&[&url], with_key("test", "hidden-wrong"));
     place.is_ill("read", &["credentials"]);
-    let place = examine(&[&url], with_key("somebody-else", "hidden"));
+    let place = examine(&[&url], with_key("another-user", "hidden"));
     place.is_ill("read", &["credentials"]);
     let place = examine(&[&url], without_a_key);
     place.is_ill("read", &["no permission to read", "credentials"]);

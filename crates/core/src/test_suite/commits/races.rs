@@ -245,7 +245,7 @@ pub(in super::super) async fn edits_pass_a_reset_of_their_branch(trial: Trial) {
         return;
     }
     is!(rebased, Ok(RebaseOutcome::Rebased { .. }));
-    // What the reset took back has changed, too.
+    // The chunks that the reset took back have changed, too.
     let rebased = on_top.rebase(&crate::Detector::Strict).await;
     is!(rebased, Ok(RebaseOutcome::Conflicts { conflicts, .. }) if matches!(
         &conflicts[..], [Conflict::ChunkDoubleUpdate { .. }]

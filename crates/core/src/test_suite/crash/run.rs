@@ -13,7 +13,7 @@ use crate::test_suite::words::{dice, group, path};
 use crate::test_suite::{Trial, walk};
 use crate::{CommitOutcome, Repository, SessionError, WriteMode};
 
-/// What was tried.
+/// The size of an enumeration of faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Storage operations of the undisturbed scenario.
@@ -22,7 +22,7 @@ pub struct Report {
     pub runs: u64,
 }
 
-/// What a user sees as the scenario goes on.
+/// The expected states of the scenario, step by step.
 struct Script {
     /// After so many steps.
     views: Vec<String>,
@@ -289,7 +289,7 @@ async fn settle(ground: &Ground) -> bool {
     }
 }
 
-/// What a user does who finds so many steps done, in a new process.
+/// Finishes the scenario in a new process that finds so many steps done.
 async fn finish(ground: &Ground, scenario: &Scenario, done: usize) -> Result<(), ReportedOutcome> {
     for step in &scenario.steps[done..] {
         (step.again)(ground.clone()).await?;

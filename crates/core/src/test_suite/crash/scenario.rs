@@ -1,4 +1,4 @@
-//! What a scenario is made of, and where it plays.
+//! Scenarios of crashes, and the stores on which they run.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,16 +29,16 @@ impl Step {
     }
 }
 
-/// What is interrupted.
+/// A scenario that is interrupted.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
     /// Its name.
     pub name: &'static str,
     /// Leads to where it begins; never interrupted.
     pub prepare: &'static [Act],
-    /// What is interrupted.
+    /// The steps that are interrupted.
     pub steps: &'static [Step],
-    /// What may be seen of the first step when it was interrupted, where that is more than one thing.
+    /// The state after a part of the first step, where an interruption can leave one.
     pub partly: Option<Act>,
 }
 
@@ -99,7 +99,7 @@ impl Fault {
     }
 }
 
-/// What a user was told, as text.
+/// The outcome that a caller got, as text.
 pub struct ReportedOutcome(String);
 
 impl ReportedOutcome {

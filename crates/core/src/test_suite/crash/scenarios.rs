@@ -1,4 +1,4 @@
-//! What is interrupted: creating, committing, and every edit of a ref.
+//! The scenarios that are interrupted: creation, commits, and every edit of a ref.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;

@@ -1,4 +1,4 @@
-//! What crates above this one do to a repository between the steps of sessions.
+//! Operations of higher crates on a repository between the steps of sessions.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -36,7 +36,7 @@ pub trait Upkeep: fmt::Debug + Send + Sync {
     async fn damage(&self, storage: &Arc<dyn Storage>) -> Vec<String>;
 }
 
-/// What the operations log must tell.
+/// The expected entries of the operations log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Acknowledged {
     pub(super) commits: BTreeSet<SnapshotId>,

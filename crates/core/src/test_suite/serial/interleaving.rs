@@ -14,7 +14,7 @@ use crate::test_suite::walk::problems;
 /// One interleaving to be played.
 #[derive(Clone, Debug)]
 pub struct Interleaving {
-    /// What decides about each step.
+    /// The seed of every choice.
     pub seed: u64,
     /// Whether requests of sessions fail now and then.
     pub with_faults: bool,
@@ -22,7 +22,7 @@ pub struct Interleaving {
     pub spec: SpecVersion,
 }
 
-/// What happened, in numbers.
+/// Counts of events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Report {
     /// Commits that landed.

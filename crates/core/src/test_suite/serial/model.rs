@@ -26,7 +26,7 @@ impl PartialEq for Node {
 }
 
 impl Node {
-    /// What becomes of a node when that happens to it which made `node` of `was`.
+    /// Applies the change from `was` to `node` to this node.
     fn changed(mut self, was: &Self, node: &Self) -> Self {
         if was.array.is_some() != node.array.is_some() {
             // Another node stands there now.
@@ -65,7 +65,7 @@ impl Node {
     }
 }
 
-/// What a session did.
+/// An edit of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Op {
     Create(&'static str, Node),
@@ -258,7 +258,7 @@ impl Model {
         Some(model)
     }
 
-    /// What a session really shows.
+    /// Reads the state that a session really shows.
     pub(super) async fn of(session: &Session) -> Self {
         let mut nodes = BTreeMap::new();
         for node in session.nodes(&NodePath::root()).expect("sound") {

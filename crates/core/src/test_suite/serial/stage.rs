@@ -1,4 +1,4 @@
-//! What the model knows of a repository and of the sessions that write to it.
+//! The model's state of a repository and of the sessions that write to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) struct Commit {
     pub(super) id: SnapshotId,
     pub(super) written_at: SystemTime,
     pub(super) state: Model,
-    /// What its session did; `None` where a solver gave some of it up.
+    /// The edits of its session; `None` where a solver gave some of them up.
     pub(super) ops: Option<Vec<Op>>,
 }
 
@@ -28,9 +28,9 @@ pub(super) struct Commit {
 #[derive(Clone, Debug)]
 pub(super) struct Amended {
     pub(super) old: Commit,
-    /// What stands in its place now.
+    /// The snapshot in its place now.
     pub(super) new: SnapshotId,
-    /// What led there; `None` where a solver gave some of it up.
+    /// The edits that led there; `None` where a solver gave some of them up.
     pub(super) ops: Option<Vec<Op>>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Writer {
     /// The commit that it began with, by its place in the history.
     pub(super) base: SnapshotId,
     pub(super) ops: Vec<Op>,
-    /// What it should show.
+    /// The expected contents.
     pub(super) view: Model,
     /// A solver has settled something: the operations do not say any more what comes of them.
     pub(super) settled: bool,
@@ -304,7 +304,7 @@ impl Stage {
     }
 }
 
-/// What a session did, step by step or in its net effect: what it created and deleted again never was.
+/// The edits of a session, step by step or as their net effect, in which a node that is created and deleted again does not occur.
 enum Edits<'a> {
     Ops(&'a [Op]),
     Net(Model, Model),

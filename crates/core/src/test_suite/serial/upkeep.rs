@@ -1,4 +1,4 @@
-//! What is done to the whole repository between the steps of sessions: tags, expirations, collections, and an upgrade.
+//! Maintenance of the whole repository between the steps of sessions: tags, expirations, collections, and an upgrade.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -45,7 +45,7 @@ impl Run {
 
     async fn collect(&mut self, stage: &mut Stage, upkeep: &dyn Upkeep, writers: &mut [Writer]) {
         self.faults(stage, false);
-        // What a session was opened on goes with its last ref, and what it wrote, once it is older than the floor.
+        // The base of a session is collected with its last ref, and so are its chunks, once they are older than the floor.
         for writer in writers {
             if !stage.holds(writer, upkeep.floor()) {
                 *writer = stage.open().await;

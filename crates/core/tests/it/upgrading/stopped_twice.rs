@@ -31,7 +31,7 @@ struct Pair {
     moment: Moment,
 }
 
-/// What was seen of all of them.
+/// The observations over all of them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     stopped_twice: u64,

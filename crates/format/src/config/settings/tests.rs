@@ -251,7 +251,7 @@ fn settings_of_spec_2_are_known_and_stay_out_of_a_file_that_has_none() {
         let error = set(wrong).expect_err("refused").to_string();
         assert!(error.contains(wrong.0) && error.contains(said), "{error}");
     }
-    // What another program has stored is none of the caller's business.
+    // Members that another program has stored stay.
     let theirs = config("num_updates_per_repo_info_file: 0\n");
     assert!(theirs.with_setting("compression.level", "1").is_ok());
 }

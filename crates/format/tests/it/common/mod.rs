@@ -1,4 +1,4 @@
-//! What the integration tests share: the fixtures, and writing again what was read.
+//! Common parts of the integration tests: the fixtures, and encoding decoded values again.
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 

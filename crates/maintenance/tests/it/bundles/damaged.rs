@@ -82,13 +82,16 @@ const DAMAGES: &[(&str, &str)] = &[
         "a manifest reaches behind its chunk",
         "a chunk that ends at byte 601",
     ),
-    ("a chunk that nobody needs", "nothing in it needs chunks/"),
     (
-        "a manifest that nobody needs",
+        "a chunk that no snapshot needs",
+        "nothing in it needs chunks/",
+    ),
+    (
+        "a manifest that no snapshot needs",
         "nothing in it needs manifests/",
     ),
     (
-        "a log that nobody needs",
+        "a log that no snapshot needs",
         "nothing in it needs transactions/",
     ),
 ];
@@ -119,15 +122,15 @@ async fn plant(what: &str, entries: &mut Entries) {
         "a chunk is shorter" => drop(entries.bytes(&chunks[2]).pop()),
         "a chunk is empty" => entries.bytes(&chunks[2]).clear(),
         "a manifest is missing" => entries.remove(&manifests[1]),
-        "a chunk that nobody needs" => {
+        "a chunk that no snapshot needs" => {
             entries.insert(&layout::chunk_key(chunk_id(1)), b"anything");
         }
-        "a log that nobody needs" => {
+        "a log that no snapshot needs" => {
             let encoder = icefield_format::TransactionLogEncoder::new(snapshot_id(7));
             let file = encoder.finish(&icefield_format::Writer::default()).unwrap();
             entries.insert(&layout::transaction_log_key(snapshot_id(7)), &file);
         }
-        "a manifest that nobody needs" | "a manifest reaches behind its chunk" => {
+        "a manifest that no snapshot needs" | "a manifest reaches behind its chunk" => {
             let scratch = empty();
             let forge = Forge::new(&scratch);
             let id: icefield_format::ChunkId =
@@ -142,7 +145,7 @@ async fn plant(what: &str, entries: &mut Entries) {
                 .await;
             let key = layout::manifest_key(manifest_id(9));
             let file = stores::read(&scratch, &key).await;
-            if what == "a manifest that nobody needs" {
+            if what == "a manifest that no snapshot needs" {
                 let near = icefield_format::ChunkRef::Native {
                     id,
                     offset: 0,
@@ -208,7 +211,7 @@ async fn a_damaged_bundle_changes_nothing_at_a_new_or_an_old_destination(spec: S
     }
 }
 
-/// What no bundle may bring.
+/// Findings that no bundle may bring.
 const LOST: &[FindingKind] = &[
     FindingKind::RefDamaged,
     FindingKind::RefDangling,
@@ -242,7 +245,7 @@ async fn whatever_bytes_of_metadata_are_flipped_nothing_broken_is_reachable(spec
                     let left = stores::keys(&to).await;
                     assert_eq!(left, [""; 0], "{name} at {at}: {error:?}");
                 }
-                // The name of the writer, for instance; or a well-formed file that says something else: nobody but its
+                // The name of the writer, for instance; or a well-formed file that says something else: only its
                 // author knows. Everything that it refers to is there.
                 Ok(_) => {
                     harmless += 1;
@@ -409,7 +412,7 @@ async fn what_lies_at_the_destination_under_the_right_name_is_not_believed_unrea
     for kind in ["manifests/", "transactions/", "snapshots/"] {
         let new: Vec<_> = entries.names(kind);
         for name in new.iter().filter(|name| !kept.contains_key(*name)) {
-            // As a stopped copy, a collection or somebody who means harm has left it; no ref reaches it.
+            // As a stopped copy, a collection or an attacker has left it; no ref reaches it.
             let mut broken = entries.clone().bytes(name).clone();
             let last = broken.len() - 1;
             broken[last] ^= 1;

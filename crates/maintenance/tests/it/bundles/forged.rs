@@ -1,4 +1,4 @@
-//! Bundles that nobody but a test would write, each with the digest that it should have.
+//! Forged bundles, each with the digest that it should have.
 
 use bytes::Bytes;
 
@@ -69,7 +69,7 @@ impl Entries {
     }
 }
 
-/// A file of entries, as whoever means harm would write it.
+/// A file of entries, as an attacker would write it.
 pub(super) fn forged(entries: &[(&str, &[u8])]) -> Bytes {
     forged_with(INDEX.as_bytes(), entries)
 }

@@ -7,7 +7,7 @@ use icefield_testkit::stores;
 
 use super::world::{GROUP, NATIVE, Node, World, array};
 
-/// What is expected: the kind and the object of one finding, and other kinds that it brings along.
+/// The expectation: the kind and the object of one finding, and other kinds that it brings along.
 pub(super) struct Planted(
     pub(super) FindingKind,
     pub(super) String,
@@ -84,7 +84,7 @@ pub(super) const ALL: &[&str] = &[
     "a manifest's refs are out of order",
     "a manifest's ranges overflow",
     "a manifest is listed and not used",
-    "a manifest has refs of nobody",
+    "a manifest has refs of no array",
     "extents are too small",
     "extents are too large",
     "extents overlap",
@@ -439,7 +439,7 @@ pub(super) async fn plant(what: &str, world: &World) -> Planted {
             world.edit_snapshot(3, |parts| parts.list(info)).await;
             alone(ManifestUnused, layout::manifest_key(manifest_id(9)))
         }
-        "a manifest has refs of nobody" => {
+        "a manifest has refs of no array" => {
             let (id, chunk) = (manifest_id(9), [(&[6_u32][..], INLINE)]);
             let info = world
                 .write_manifest(id, &[(a, &chunk), (node_id(5), &chunk)])

@@ -154,7 +154,7 @@ async fn damage_of_detached_snapshots_is_a_warning_and_all_of_them_are_counted()
         assert_eq!(named.severity, Severity::Warning, "{what}");
         assert_eq!(named.kind, FindingKind::DetachedBroken, "{what}");
     }
-    // What a ref needs, too, is damage.
+    // Missing objects that a ref needs are damage, too.
     let world = world().await;
     detached(&world).await;
     world.delete(&world.chunk_key(2, "/g/a", &[2]).await).await;

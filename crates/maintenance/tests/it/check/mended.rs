@@ -1,4 +1,4 @@
-//! What a repair does about each of the planted damages, and what a check says afterwards.
+//! The effect of a repair on each of the planted damages, and the findings of a check afterwards.
 
 use icefield_format::SpecVersion;
 use icefield_maintenance::{FindingKind, LogOutcome, Repair, RepairOutcome, RepairReport};
@@ -7,7 +7,7 @@ use icefield_testkit::stores;
 use super::damages::{ALL, Planted, of_version, plant};
 use super::world::World;
 
-/// What becomes of a damage.
+/// The effect of a repair on a damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// Nothing of it is left anywhere: a check finds nothing.
@@ -68,7 +68,7 @@ const FATES: &[(&str, Fate)] = &[
     ("a manifest's refs are out of order", Dropped),
     ("a manifest's ranges overflow", Dropped),
     ("a manifest is listed and not used", Left),
-    ("a manifest has refs of nobody", Left),
+    ("a manifest has refs of no array", Left),
     ("extents are too small", Corrected),
     ("extents are too large", Corrected),
     ("extents overlap", Corrected),
@@ -229,7 +229,7 @@ async fn a_log_that_is_put_back_while_it_is_mended_stays() {
     let key = world.log_key(2);
     let good = stores::read(&world.storage, &key).await;
     world.delete(&key).await;
-    // The write is held back until somebody else has written.
+    // The write is held back until another writer has written.
     let plan = Plan::none().always(
         Matcher::verb(Verb::Put).below("transactions"),
         Decision::Late(Delivery::OnDemand),

@@ -99,7 +99,7 @@ fn of<'a>(report: &'a RepairReport, branch: &str) -> &'a BranchRepair {
     found.unwrap_or_else(|| panic!("no repair of {branch}: {report:#?}"))
 }
 
-/// What each damage takes away from main: chunks by array, manifests by array, nodes, and groups that are made.
+/// The losses of main by each damage: chunks by array, manifests by array, nodes, and groups that are made.
 type Lost = (
     &'static [(&'static str, &'static [u32])],
     &'static [&'static str],
@@ -229,7 +229,7 @@ async fn a_repaired_branch_is_clean_and_what_was_dropped_is_told_exactly() {
             );
         }
 
-        // What could be read reads the same; what could not is absent now.
+        // Readable chunks read the same; unreadable ones are absent now.
         let (nodes_now, chunks_now) = content(&world.open().await, snapshot).await;
         for (at, document) in &before.0 {
             match nodes.contains(&&**at) {
@@ -361,7 +361,7 @@ async fn an_array_with_a_lost_manifest_keeps_the_refs_of_its_others() {
     let (_, chunks) = content(&world.open().await, tip(&world, "main").await).await;
     assert_eq!(chunks["/g/a [6]"], Ok(Some(b"kept".to_vec())));
     assert_eq!(chunks["/g/a [0]"], Ok(None));
-    // Whoever wrote to the array meanwhile learns from the log that something happened to it.
+    // A concurrent writer of the array learns from the log that it was updated.
     let id = tip(&world, "main").await;
     let log = world
         .open()
@@ -459,7 +459,7 @@ async fn a_lost_branch_is_made_again_only_if_it_is_named() {
         main_is_made_again_only_if_it_is_named(&world).await;
     }
 
-    // Of any other branch, nobody knows that it ever was.
+    // No object shows that any other branch ever existed.
     let dev = BranchName::parse("dev").expect("a name");
     let _ = world
         .open()

@@ -16,7 +16,7 @@ use icefield_testkit::stores;
 use super::damages_v2::plant;
 use super::world::{World, path, set};
 
-/// What of the planted damages makes `repo` unusable as a whole.
+/// The planted damages that make `repo` unusable as a whole.
 const UNUSABLE: &[&str] = &[
     "repo is missing",
     "repo is empty",
@@ -315,7 +315,7 @@ async fn a_repair_that_is_stopped_anywhere_is_completed_by_the_next() {
             let faulty = FaultyStorage::new(Arc::clone(&world.storage), Plan::stop_at(k, when));
             let at = format!("{what}, stopped at {k}, {when:?}");
             let stopped = over(&world, &faulty).run(&()).await;
-            // What is there is the damaged object, or a whole state.
+            // The stored object is the damaged one, or a whole state.
             let now = stores::dump(&world.storage).await.remove("repo");
             let is_whole = now
                 .as_ref()

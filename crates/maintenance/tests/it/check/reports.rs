@@ -1,4 +1,4 @@
-//! What a report tells beside the findings, and what a check asks of the store.
+//! The contents of a report beside the findings, and the requests of a check.
 
 use std::sync::Arc;
 
@@ -147,7 +147,7 @@ async fn a_foreign_object_that_was_written_since_is_damage() {
     let repository = world.open().await;
     let main = icefield_core::BranchName::main();
     let session = repository.write_session(main).await.expect("opens");
-    // Nobody wrote it before 1970 was over.
+    // A time before 1971 cannot be true.
     let source = icefield_core::VirtualSource::new("s3://archive/one").expect("a location");
     let source = source.with_checksum(icefield_core::VirtualChecksum::LastModified(1));
     let refs = icefield_core::VirtualRefs {

@@ -93,7 +93,7 @@ async fn a_collection_under_a_clock_that_stood_ahead_does_not_age_what_is_writte
     world.clock.set(right + 3 * DAY);
     collect(&world).await;
     world.clock.set(right);
-    // The date of the state stays ahead, whoever writes it.
+    // The date of the state stays ahead, whichever writer writes it.
     let session = world.session("main").await;
     write(&session, 0, 0).await;
     world.clock.advance(MINUTE);
@@ -107,7 +107,7 @@ async fn a_collection_under_a_clock_that_stood_ahead_does_not_age_what_is_writte
     assert_eq!(report.started_at, micros_of_time(now));
     lands(&session, "beside a state from the future").await;
     world.everything_is_there("afterwards").await;
-    // What it says of collections before is no later than now.
+    // The recorded times of earlier collections are no later than now.
     assert!(state(&world).await.earlier <= micros_of_time(now));
 }
 

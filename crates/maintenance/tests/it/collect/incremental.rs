@@ -1,4 +1,4 @@
-//! What a collection remembers of the ones before.
+//! The memory of a collection of the ones before.
 
 use std::sync::Arc;
 

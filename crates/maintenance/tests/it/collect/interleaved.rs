@@ -10,7 +10,7 @@ use icefield_maintenance::{Collect, CollectError, CollectReport};
 use crate::turns::{Actor, Turn, Turns};
 use crate::world::*;
 
-/// What the session did before.
+/// The edits of the session so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Past {
     /// It wrote a chunk just now.

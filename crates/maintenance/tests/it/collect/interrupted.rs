@@ -1,4 +1,4 @@
-//! Collections that are interrupted: they end by themselves, and keep nobody waiting.
+//! Collections that are interrupted: they end by themselves, and keep no other collection waiting.
 
 use std::sync::Arc;
 use std::time::Duration;

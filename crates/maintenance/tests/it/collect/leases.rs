@@ -64,7 +64,7 @@ async fn c32_a_session_that_slept_through_a_collection_is_told_so() {
     );
     assert!(collected, "{late:?}");
     world.everything_is_there("afterwards").await;
-    // What is missing can be written again.
+    // Missing chunks can be written again.
     write(&session, 0, 0).await;
     let again = outcome(&session).await;
     assert!(

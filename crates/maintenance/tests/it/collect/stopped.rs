@@ -44,11 +44,11 @@ async fn c34_a_collection_that_is_stopped_anywhere_is_completed_by_the_next() {
         let stopped = Collect::default().run(&repository).await;
         let at = format!("stopped at {k}, {when:?}");
         if stopped.is_ok() {
-            // What comes last, such as removing what nobody remembers, is no reason to fail.
+            // The last steps, such as deleting marks that are no longer used, do not fail the collection.
             assert!(faulty.is_stopped(), "{at}");
         }
         world.everything_is_there(&at).await;
-        // Whoever comes next waits for an hour, and completes it.
+        // The next collection waits for an hour, and completes it.
         let soon = Collect::default().run(&world.repository).await;
         assert!(
             matches!(soon, Ok(_) | Err(CollectError::Running)),

@@ -1,4 +1,4 @@
-//! What comes to lie below `refs/` while a collection is at work.
+//! Foreign objects that appear below `refs/` while a collection runs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use icefield_maintenance::{Collect, CollectError, Expire, ExpireError, Policy};
 use crate::turns::{Actor, Turn, Turns};
 use crate::world::*;
 
-/// What came of one of them.
+/// The outcome of one of them.
 #[derive(Debug)]
 enum Came {
     Committed(CommitOutcome),

@@ -140,7 +140,7 @@ async fn the_log_of_a_copy_tells_what_was_done_there_in_one_write() {
             UpdateKind::RepoInitialized,
         ]
     );
-    // What goes on there has its place behind it.
+    // Later commits there have their place behind it.
     let mut own = Source::seeded_in(SPEC, 2).await;
     own.repository = there;
     own.commit("main", &[("/c", 1)]).await;
@@ -286,7 +286,7 @@ async fn a_whole_copy_that_lands_after_a_short_one_brings_the_history_back() {
     let told: Vec<_> = there.ancestry(tip).try_collect().await.unwrap();
     assert_eq!(told, infos);
     assert_eq!(done[0], UpdateKind::NewDetachedSnapshot { snapshot: tip });
-    // What is as it should be is no edit.
+    // A state that is as it should be needs no edit.
     assert_eq!(apply().await, done);
     let report = Check::new(to).run(&()).await.unwrap();
     assert!(report.is_sound(), "{:?}", report.findings);
@@ -302,7 +302,7 @@ async fn refs_of_the_source_are_those_of_one_moment() {
     let tip = pinned.ledger().resolve_branch(&main).await.unwrap();
     assert_eq!(tip.snapshot, before);
     assert!(pinned.ledger().snapshot(after).await.is_err());
-    // What it would edit is decided by what is no longer so.
+    // The condition of its edit is the state that no longer holds.
     let refused = pinned.create_branch("same", before).await;
     assert!(refused.unwrap_err().to_string().contains("past state"));
     let refs = source.repository.refs().await.unwrap();

@@ -43,7 +43,7 @@ async fn by_clocks_that_disagree_nothing_expires_for_its_age() {
                     if (apart.store_time, apart.host_time) == (at(now), at(host)),
             );
         }
-        // What is counted needs no clock.
+        // Rules that count need no clock.
         let mut counted = Policy::default();
         counted.last = 1;
         is!(Expire::new(counted).plan(&repository, &()).await, Ok(_));

@@ -1,4 +1,4 @@
-//! What an expiration reads.
+//! The reads of an expiration.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

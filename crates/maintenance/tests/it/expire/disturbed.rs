@@ -164,10 +164,10 @@ async fn interrupted_anywhere_every_history_is_complete_and_running_again_ends_i
     assert!(between.contains(&before) && between.len() > 3);
 }
 
-/// What three others do: 0 commit, 1 tag, 2 reset, 3 commit to a branch that is deleted, 4 let more expire.
+/// The operations of three others: 0 commit, 1 tag, 2 reset, 3 commit to a branch that is deleted, 4 let more expire.
 const TROUBLES: [[u64; 3]; 5] = [[0, 0, 1], [0, 1, 2], [0, 3, 4], [0, 3, 1], [2, 3, 4]];
 
-/// What others do meanwhile. Returns a commit that was acknowledged.
+/// Runs one concurrent operation. Returns a commit that was acknowledged.
 async fn disturb(repository: Repository, what: u64, number: u64) -> Option<SnapshotId> {
     let main = branch("main");
     match what {
@@ -187,7 +187,7 @@ async fn disturb(repository: Repository, what: u64, number: u64) -> Option<Snaps
         2 => {
             let infos = history(&repository, tip(&repository, "main").await).await;
             let target = infos[infos.len() / 2].id;
-            // Somebody else may be first.
+            // A concurrent commit may be first.
             let _ = repository
                 .reset_branch(&main, target, None)
                 .await
@@ -223,7 +223,7 @@ impl Commits for icefield_core::Session {
                 CommitOutcome::BranchMoved { .. } => {
                     match self.rebase(&BasicSolver::default()).await {
                         Ok(_) => {}
-                        // The branch was reset, or the base has expired: somebody's work to be done again.
+                        // The branch was reset, or the base has expired: the work has to be done again.
                         Err(icefield_core::RebaseError::BaseNotInHistory { .. }) => {
                             return CommitOutcome::Committed(SnapshotId::INITIAL);
                         }
@@ -304,7 +304,7 @@ fn c35_c36_whatever_else_happens_meanwhile_every_history_is_complete() {
             histories(&opened(&plain, seed).await).await;
         });
     }
-    assert!(restarts > 10, "{restarts} restarts: nobody met");
+    assert!(restarts > 10, "{restarts} restarts: no two writers met");
 }
 
 async fn opened(storage: &Arc<dyn Storage>, seed: u64) -> Repository {

@@ -60,7 +60,7 @@ impl Story {
     }
 }
 
-/// What becomes of a session that writes chunk 1 of `/a`, which the second commit wrote.
+/// Rebases a session that writes chunk 1 of `/a`, which the second commit wrote.
 async fn rebased(session: &Session) -> Result<RebaseOutcome, RebaseError> {
     write(session, "/a", &[1], vec![9; 600]).await;
     session
@@ -168,7 +168,7 @@ async fn c37_what_a_commit_changed_is_not_guessed_when_its_parent_has_expired() 
                 if snapshot == tip,
         );
     }
-    // Whoever names both snapshots gets what is between them.
+    // A caller that names both snapshots gets the difference between them.
     let diff = story
         .lab
         .repository

@@ -12,7 +12,7 @@ use super::{DAY, HOUR, Lab, MONDAY, at};
 /// Seeds tried.
 const RUNS: u64 = 60;
 
-/// What the repository should look like.
+/// The expected contents of the repository.
 #[derive(Default)]
 struct Model {
     parents: BTreeMap<SnapshotId, SnapshotId>,
