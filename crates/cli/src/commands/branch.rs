@@ -35,17 +35,8 @@ pub(super) async fn run(context: &Context, args: Branch) -> Result<(), Failure> 
                 .create_branch(name.as_str(), id)
                 .await
                 .map_err(|error| dangling(&at.revision, error))?;
-            refs::landed(outcome, KIND, name.as_str())?;
-            refs::print(
-                &RefEditFacts {
-                    location: output::location(&location),
-                    edit: "created",
-                    kind: KIND,
-                    name: name.to_string(),
-                    snapshot_id: Some(id),
-                },
-                output,
-            )
+            let edited = RefEditFacts::new(&location, "created", (KIND, &name), Some(id));
+            refs::print(outcome, &edited, output)
         }
         Branch::Delete {
             location,
@@ -54,17 +45,8 @@ pub(super) async fn run(context: &Context, args: Branch) -> Result<(), Failure> 
         } => {
             let repository = context.open(&location).await?;
             let outcome = repository.delete_branch(&name).await?;
-            refs::landed(outcome, KIND, name.as_str())?;
-            refs::print(
-                &RefEditFacts {
-                    location: output::location(&location),
-                    edit: "deleted",
-                    kind: KIND,
-                    name: name.to_string(),
-                    snapshot_id: None,
-                },
-                output,
-            )
+            let edited = RefEditFacts::new(&location, "deleted", (KIND, &name), None);
+            refs::print(outcome, &edited, output)
         }
         Branch::Reset {
             location,
@@ -88,17 +70,8 @@ pub(super) async fn run(context: &Context, args: Branch) -> Result<(), Failure> 
                 let message = format!("branch {name} points to {found}, not to {expected}");
                 return Err(Failure::new(Exit::Conflict, message));
             }
-            refs::landed(outcome, KIND, name.as_str())?;
-            refs::print(
-                &RefEditFacts {
-                    location: output::location(&location),
-                    edit: "reset",
-                    kind: KIND,
-                    name: name.to_string(),
-                    snapshot_id: Some(id),
-                },
-                output,
-            )
+            let edited = RefEditFacts::new(&location, "reset", (KIND, &name), Some(id));
+            refs::print(outcome, &edited, output)
         }
     }
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use icefield::{EditOutcome, Misspelled, RefList, Refusal, SnapshotId, Stray};
+use icefield::{EditOutcome, Location, Misspelled, RefList, Refusal, SnapshotId, Stray};
 use serde::Serialize;
 
 use crate::args::OutputFormat;
 use crate::failure::{Exit, Failure};
-use crate::output::Output;
 use crate::output::escape::printable;
 use crate::output::table::Columns;
+use crate::output::{self, Output};
 
 /// A ref and the snapshot that it points to.
 #[derive(Debug, Serialize)]
@@ -26,12 +26,29 @@ pub(super) struct RefFacts {
 /// One edit of a ref.
 #[derive(Serialize)]
 pub(super) struct RefEditFacts {
-    pub(super) location: String,
+    location: String,
     /// `created`, `deleted`, `reset`
-    pub(super) edit: &'static str,
-    pub(super) kind: &'static str,
-    pub(super) name: String,
-    pub(super) snapshot_id: Option<SnapshotId>,
+    edit: &'static str,
+    kind: &'static str,
+    name: String,
+    snapshot_id: Option<SnapshotId>,
+}
+
+impl RefEditFacts {
+    pub(super) fn new(
+        location: &Location,
+        edit: &'static str,
+        (kind, name): (&'static str, &impl Display),
+        snapshot_id: Option<SnapshotId>,
+    ) -> Self {
+        Self {
+            location: output::location(location),
+            edit,
+            kind,
+            name: name.to_string(),
+            snapshot_id,
+        }
+    }
 }
 
 /// Files below `refs/` that are no refs, or refs under the key of another kind of store.
@@ -134,7 +151,13 @@ pub(super) fn check(refs: &[RefFacts]) -> Result<(), Failure> {
     }
 }
 
-pub(super) fn print(edited: &RefEditFacts, format: OutputFormat) -> Result<(), Failure> {
+/// Prints an edit that landed; fails, naming the ref, if it did not.
+pub(super) fn print(
+    outcome: EditOutcome,
+    edited: &RefEditFacts,
+    format: OutputFormat,
+) -> Result<(), Failure> {
+    landed(outcome, edited.kind, &edited.name)?;
     Output::new(format).facts(edited, |edited, out| {
         let (edit, kind, name) = (edited.edit, edited.kind, printable(&edited.name));
         match edited.snapshot_id {
@@ -145,7 +168,7 @@ pub(super) fn print(edited: &RefEditFacts, format: OutputFormat) -> Result<(), F
 }
 
 /// Returns the failure of an edit that did not land, which names the ref.
-pub(super) fn landed(outcome: EditOutcome, kind: &str, name: &str) -> Result<(), Failure> {
+fn landed(outcome: EditOutcome, kind: &str, name: &str) -> Result<(), Failure> {
     let exit = match &outcome {
         EditOutcome::Refused(Refusal::AlreadyExists) => {
             let message = format!("{kind} {name} exists already");

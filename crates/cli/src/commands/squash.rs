@@ -4,7 +4,6 @@ use super::refs::{self, RefEditFacts};
 use super::{Context, dangling};
 use crate::args::Squash;
 use crate::failure::Failure;
-use crate::output;
 
 pub(super) async fn run(context: &Context, args: Squash) -> Result<(), Failure> {
     let (repository, from) = context.open_at(&args.location, &args.from).await?;
@@ -18,15 +17,6 @@ pub(super) async fn run(context: &Context, args: Squash) -> Result<(), Failure> 
         .await
         .map_err(|error| dangling(&args.to, error))?;
     let (id, outcome) = squashed;
-    refs::landed(outcome, "branch", args.name.as_str())?;
-    refs::print(
-        &RefEditFacts {
-            location: output::location(&args.location),
-            edit: "created",
-            kind: "branch",
-            name: args.name.to_string(),
-            snapshot_id: Some(id),
-        },
-        args.output,
-    )
+    let edited = RefEditFacts::new(&args.location, "created", ("branch", &args.name), Some(id));
+    refs::print(outcome, &edited, args.output)
 }

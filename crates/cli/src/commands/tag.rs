@@ -36,17 +36,8 @@ pub(super) async fn run(context: &Context, args: Tag) -> Result<(), Failure> {
                 .create_tag(name.as_str(), id)
                 .await
                 .map_err(|error| dangling(&at.revision, error))?;
-            refs::landed(outcome, KIND, name.as_str())?;
-            refs::print(
-                &RefEditFacts {
-                    location: output::location(&location),
-                    edit: "created",
-                    kind: KIND,
-                    name: name.to_string(),
-                    snapshot_id: Some(id),
-                },
-                output,
-            )
+            let edited = RefEditFacts::new(&location, "created", (KIND, &name), Some(id));
+            refs::print(outcome, &edited, output)
         }
         Tag::Delete {
             location,
@@ -55,17 +46,8 @@ pub(super) async fn run(context: &Context, args: Tag) -> Result<(), Failure> {
         } => {
             let repository = context.open(&location).await?;
             let outcome = repository.delete_tag(&name).await?;
-            refs::landed(outcome, KIND, name.as_str())?;
-            refs::print(
-                &RefEditFacts {
-                    location: output::location(&location),
-                    edit: "deleted",
-                    kind: KIND,
-                    name: name.to_string(),
-                    snapshot_id: None,
-                },
-                output,
-            )
+            let edited = RefEditFacts::new(&location, "deleted", (KIND, &name), None);
+            refs::print(outcome, &edited, output)
         }
     }
 }
