@@ -1,13 +1,14 @@
 //! Storages of repositories, by their descriptions. A storage connects at its first use.
 
 pub(crate) mod connect;
-mod delayed;
 pub(crate) mod description;
 pub(crate) mod functions;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt};
+use icefield::storage::wrap::{Latency, LatencyStorage};
 use icefield::storage::{ListOptions, Prefix, StorageExt};
 use icefield::{RepositoryConfig, micros_of_time};
 use pyo3::prelude::*;
@@ -18,7 +19,6 @@ use crate::errors::Failure;
 use crate::process::ProcessOwned;
 use crate::stream::{self, Stream};
 use crate::task::{self, Task};
-use delayed::{Delayed, Delays};
 use description::{Description, Settings};
 use functions::CredentialFunction;
 
@@ -52,7 +52,7 @@ enum StorageSource {
     },
     Delayed {
         place: StorageHandle,
-        delays: Arc<Delays>,
+        delays: Arc<Latency>,
     },
 }
 
@@ -76,8 +76,7 @@ impl StorageHandle {
             } => connect::connect(description, function.as_ref()).await,
             StorageSource::Delayed { place, delays } => {
                 let inner = Box::pin(place.open()).await?;
-                let delays = Arc::clone(delays);
-                Ok(Arc::new(Delayed { inner, delays }))
+                Ok(Arc::new(LatencyStorage::with(inner, Arc::clone(delays))))
             }
         }
     }
@@ -183,7 +182,10 @@ impl Storage {
     fn delayed(&self, read_ms: u64, write_ms: u64) -> PyResult<Self> {
         let place = StorageHandle::new(StorageSource::Delayed {
             place: self.storage_handle()?,
-            delays: Arc::new(Delays::new(read_ms, write_ms)),
+            delays: Arc::new(Latency::new(
+                Duration::from_millis(read_ms),
+                Duration::from_millis(write_ms),
+            )),
         });
         Ok(Self {
             place: ProcessOwned::new(place),
@@ -194,7 +196,10 @@ impl Storage {
     /// Sets the delays of a delayed storage, for later requests.
     fn set_delays(&self, read_ms: u64, write_ms: u64) -> PyResult<()> {
         if let StorageSource::Delayed { delays, .. } = &self.storage_handle()?.0.source {
-            delays.set(read_ms, write_ms);
+            delays.set(
+                Duration::from_millis(read_ms),
+                Duration::from_millis(write_ms),
+            );
         }
         Ok(())
     }

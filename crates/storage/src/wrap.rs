@@ -23,7 +23,7 @@ pub mod fault;
 pub use count::{CountingStorage, Counts, Tally};
 #[cfg(feature = "conformance")]
 pub use fault::FaultyStorage;
-pub use latency::LatencyStorage;
+pub use latency::{Latency, LatencyStorage};
 pub use meter::{Cost, Meter};
 pub use pages::PAGE;
 pub use prefix::PrefixStorage;

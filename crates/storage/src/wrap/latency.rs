@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,7 +15,42 @@ use crate::{
     SystemClock,
 };
 
-/// Another store, with a fixed time added before each request.
+/// The times added before each read and each write, which may change while the store is in use.
+#[derive(Debug)]
+pub struct Latency {
+    read: AtomicU64,
+    write: AtomicU64,
+}
+
+impl Latency {
+    /// Returns these times, cut to microseconds.
+    pub fn new(read: Duration, write: Duration) -> Self {
+        Self {
+            read: micros(read).into(),
+            write: micros(write).into(),
+        }
+    }
+
+    /// Sets the times for later requests.
+    pub fn set(&self, read: Duration, write: Duration) {
+        self.read.store(micros(read), Relaxed);
+        self.write.store(micros(write), Relaxed);
+    }
+
+    fn of_read(&self) -> Duration {
+        Duration::from_micros(self.read.load(Relaxed))
+    }
+
+    fn of_write(&self) -> Duration {
+        Duration::from_micros(self.write.load(Relaxed))
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Another store, with a time added before each request.
 ///
 /// A list takes one such time for each started thousand of objects, and so does a delete; `sync` takes
 /// none. `try_get_blocking` answers nothing, because there is now something to wait for.
@@ -23,13 +59,18 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct LatencyStorage {
     inner: Arc<dyn Storage>,
-    latency: Duration,
+    latency: Arc<Latency>,
     clock: Arc<dyn Clock>,
 }
 
 impl LatencyStorage {
     /// Returns `inner`, `latency` away by tokio's clock.
     pub fn new(inner: Arc<dyn Storage>, latency: Duration) -> Self {
+        Self::with(inner, Arc::new(Latency::new(latency, latency)))
+    }
+
+    /// Returns `inner` with times that the caller may change.
+    pub fn with(inner: Arc<dyn Storage>, latency: Arc<Latency>) -> Self {
         Self {
             inner,
             latency,
@@ -44,14 +85,16 @@ impl LatencyStorage {
         self
     }
 
-    async fn wait(&self) {
-        self.clock.sleep(self.latency).await;
+    async fn wait(&self, time: Duration) {
+        if !time.is_zero() {
+            self.clock.sleep(time).await;
+        }
     }
 }
 
 impl fmt::Display for LatencyStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {:?} away", self.inner, self.latency)
+        write!(f, "{}, {:?} away", self.inner, self.latency.of_read())
     }
 }
 
@@ -67,12 +110,12 @@ impl Storage for LatencyStorage {
     }
 
     async fn get(&self, key: &Key, options: GetOptions) -> Result<Object, StorageError> {
-        self.wait().await;
+        self.wait(self.latency.of_read()).await;
         self.inner.get(key, options).await
     }
 
     async fn head(&self, key: &Key) -> Result<ObjectMeta, StorageError> {
-        self.wait().await;
+        self.wait(self.latency.of_read()).await;
         self.inner.head(key).await
     }
 
@@ -82,14 +125,14 @@ impl Storage for LatencyStorage {
         payload: Payload,
         options: PutOptions,
     ) -> Result<PutOutcome, StorageError> {
-        self.wait().await;
+        self.wait(self.latency.of_write()).await;
         self.inner.put(key, payload, options).await
     }
 
     fn list(&self, options: ListOptions) -> BoxStream<'static, Result<ObjectMeta, StorageError>> {
         let this = self.clone();
         by_page(self.inner.list(options), true, move || {
-            this.clock.sleep(this.latency)
+            this.clock.sleep(this.latency.of_read())
         })
     }
 
@@ -99,7 +142,7 @@ impl Storage for LatencyStorage {
     ) -> BoxStream<'static, (Key, Result<DeleteOutcome, StorageError>)> {
         let this = self.clone();
         by_page(self.inner.delete(deletions), false, move || {
-            this.clock.sleep(this.latency)
+            this.clock.sleep(this.latency.of_write())
         })
     }
 
@@ -109,7 +152,7 @@ impl Storage for LatencyStorage {
         to: &Key,
         options: CopyOptions,
     ) -> Result<PutOutcome, StorageError> {
-        self.wait().await;
+        self.wait(self.latency.of_write()).await;
         self.inner.copy(from, to, options).await
     }
 
