@@ -5,6 +5,7 @@ use std::path::Path;
 
 use icefield::ingest::{ExportError, ImportError, PlanError, SourceError};
 use icefield::maintenance::CopyError;
+use icefield::storage::with_causes;
 use icefield::{
     CommitError, Error, ErrorKind, RefsError, RepositoryError, SessionError, SnapshotId, Unsettled,
     VirtualChunkError, ZarrStoreError,
@@ -110,7 +111,7 @@ impl From<Error> for Failure {
             true => Exit::Usage,
             false => Exit::of(error.kind()),
         };
-        let mut failure = Self::new(exit, chain(&error));
+        let mut failure = Self::new(exit, with_causes(&error));
         failure.hint = hint(&error).map(str::to_owned);
         failure
     }
@@ -158,20 +159,6 @@ fn is_usage(error: &Error) -> bool {
             error.downcast_ref(),
             Some(icefield::ZarrStoreError::InvalidKey { .. })
         )
-}
-
-/// Returns the message of an error and the messages of its causes, each once.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if !message.ends_with(&text) {
-            message = format!("{message}: {text}");
-        }
-        cause = error.source();
-    }
-    message
 }
 
 /// The error of the layer that failed, below the layers that pass it on.

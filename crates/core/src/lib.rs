@@ -65,7 +65,7 @@ pub use icefield_refs::{
     UpgradeReport, UpgradeStep, micros_of_time, time_of_micros,
 };
 pub use icefield_storage::{
-    Clock, Entropy, ManualClock, SeededEntropy, SystemClock, SystemEntropy,
+    Clock, Entropy, ManualClock, SeededEntropy, SystemClock, SystemEntropy, with_causes,
 };
 
 pub use change_set::ForkBlobError;

@@ -14,6 +14,7 @@ use icefield_core::collection::{StoreTimeError, agreed_time};
 use icefield_core::{Repository, RepositoryError};
 use icefield_format::{SnapshotId, SpecVersion};
 use icefield_refs::{BranchName, Edit, EditOutcome, LedgerView, PutBackMark, RefsError, TagName};
+use icefield_storage::with_causes;
 
 pub use error::ExpireError;
 pub use plan::{Fate, NewParent, Plan};
@@ -21,7 +22,6 @@ pub use policy::{Policy, Reason};
 pub use settings::Expire;
 
 use crate::Progress;
-use crate::causes::with_causes;
 
 /// Times that everything is decided anew because another writer was at work.
 const TRIES: usize = 10;

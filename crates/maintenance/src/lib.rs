@@ -10,7 +10,6 @@
 //! condition that no other process did.
 
 mod bundle;
-mod causes;
 mod check;
 mod collect;
 mod copy;

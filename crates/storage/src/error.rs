@@ -11,6 +11,20 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
 pub const DIRECTORY_MARKER: &str = "it is a directory marker: an empty object whose name ends in `/`, as consoles and \
                                     file gateways leave for a folder";
 
+/// Returns the message of an error and the messages of its causes, each once.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !message.ends_with(&text) {
+            message = format!("{message}: {text}");
+        }
+        cause = error.source();
+    }
+    message
+}
+
 /// Why a storage operation failed. Nothing was written or deleted: an effect that is in doubt is
 /// [`PutOutcome::Unknown`](crate::PutOutcome::Unknown) or
 /// [`DeleteOutcome::Unknown`](crate::DeleteOutcome::Unknown) instead.

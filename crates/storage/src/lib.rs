@@ -36,7 +36,7 @@ pub use advice::{Advice, Topic, Weight};
 pub use capabilities::{Capabilities, KeyForm};
 pub use clock::{Clock, Entropy, ManualClock, SeededEntropy, SystemClock, SystemEntropy};
 pub use contract::Storage;
-pub use error::{BoxError, DIRECTORY_MARKER, StorageError};
+pub use error::{BoxError, DIRECTORY_MARKER, StorageError, with_causes};
 pub use ext::{Compared, Listed, StorageExt};
 pub use key::{Key, KeyError, MAX_KEY_BYTES, MAX_SEGMENT_BYTES, Prefix};
 pub use options::{

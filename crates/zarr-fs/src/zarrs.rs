@@ -12,11 +12,10 @@ mod async_traits;
 mod sync_traits;
 mod wait;
 
-use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use icefield_storage::GetRange;
+use icefield_storage::{GetRange, with_causes};
 use tokio::runtime::Handle;
 use zarrs_storage::byte_range::{ByteRange, InvalidByteRangeError};
 use zarrs_storage::{
@@ -106,17 +105,6 @@ impl From<TreeError> for StorageError {
             error => Self::Other(with_causes(&error)),
         }
     }
-}
-
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 fn key_of(key: &StoreKey) -> Result<TreeKey, StorageError> {

@@ -14,10 +14,8 @@
 mod async_traits;
 mod sync_traits;
 
-use std::error::Error;
-
 use bytes::Bytes;
-use icefield_core::{ByteRange, SessionError};
+use icefield_core::{ByteRange, SessionError, with_causes};
 use zarrs_storage::byte_range::{ByteRange as ZarrsRange, InvalidByteRangeError};
 use zarrs_storage::{
     StorageError, StoreKey, StoreKeyError, StoreKeys, StoreKeysPrefixes, StorePrefix,
@@ -63,17 +61,6 @@ impl From<ZarrStoreError> for StorageError {
             error => Self::Other(with_causes(&error)),
         }
     }
-}
-
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 fn keys(keys: Vec<String>) -> Result<StoreKeys, StorageError> {

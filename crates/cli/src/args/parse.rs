@@ -5,14 +5,12 @@ use std::error::Error;
 use icefield::format::{PathError, SpecVersion};
 use icefield::{BranchName, NameError, NodePath, TagName};
 
-use crate::failure::chain;
-
 /// Returns a parser whose error is the message with all its causes. clap prints only the first message, and the last one often
 /// names the rule that the text breaks.
 pub(super) fn with_causes<T, E: Error>(
     parse: impl Fn(&str) -> Result<T, E> + Clone,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {
-    move |text| parse(text).map_err(|error| chain(&error))
+    move |text| parse(text).map_err(|error| icefield::storage::with_causes(&error))
 }
 
 /// Parses a node path with or without its first slash. Ignores slashes at the end.

@@ -5,7 +5,6 @@ use icefield::NodePath;
 use icefield::ingest::Selection;
 
 use super::parse::{node_path, with_causes};
-use crate::failure::chain;
 
 #[derive(Debug, Default, ArgGroup)]
 pub(crate) struct SelectionArgs {
@@ -42,7 +41,7 @@ fn renamed(text: &str) -> Result<(NodePath, String), String> {
     let Some((path, name)) = text.split_once('=') else {
         return Err("expected a path, `=` and the new name, as in air=temperature".to_owned());
     };
-    let path = node_path(path).map_err(|error| chain(&error))?;
+    let path = node_path(path).map_err(|error| icefield::storage::with_causes(&error))?;
     match path.is_root() || name.is_empty() {
         true => Err("expected the path of a node and its new name".to_owned()),
         false => Ok((path, name.to_owned())),

@@ -3,12 +3,13 @@
 use std::io::{self, Write};
 
 use icefield::format::config::SettingError;
+use icefield::storage::with_causes;
 use icefield::{EditOutcome, Location, Repository, RepositoryConfig};
 use serde::Serialize;
 
 use super::Context;
 use crate::args::{Config, ConfigGet, ConfigSet, ConfigUnset};
-use crate::failure::{Exit, Failure, chain};
+use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
 use crate::output::{self, Output};
 
@@ -241,7 +242,7 @@ fn wrong(error: SettingError) -> Failure {
         SettingError::Unknown { .. } => "`icefield config get LOCATION` lists all settings",
         _ => "`icefield config get LOCATION KEY --json` shows the allowed values",
     };
-    Failure::new(exit, chain(&error)).hint(hint)
+    Failure::new(exit, with_causes(&error)).hint(hint)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use icefield::maintenance::{Amount, Usage};
 use icefield::storage::remote::{RemoteSettings, RetrySettings};
 use icefield::storage::{
     Clock, Entropy, Key, KeyError, ListOptions, Prefix, PutMode, PutOptions, PutOutcome, Storage,
-    StorageError, StorageExt, SystemClock, SystemEntropy, Topic, Weight,
+    StorageError, StorageExt, SystemClock, SystemEntropy, Topic, Weight, with_causes,
 };
 use icefield::{Error, ErrorKind, Repository, Schemes};
 use serde::Serialize;
@@ -154,7 +154,7 @@ async fn examine(
             report.note("read", "good", "objects can be read")
         }
         Err(error) => {
-            report.note("read", "bad", chain(&error));
+            report.note("read", "bad", with_causes(&error));
             return Ok(());
         }
     }
@@ -170,10 +170,10 @@ async fn examine(
             "note",
             format!(
                 "objects cannot be listed: a version opens by name, but no command can list the names: {}",
-                chain(&error)
+                with_causes(&error)
             ),
         ),
-        Some(Err(error)) => report.note("list", "bad", chain(&error)),
+        Some(Err(error)) => report.note("list", "bad", with_causes(&error)),
     }
     match storage.advice().await {
         Ok(advice) => {
@@ -190,7 +190,7 @@ async fn examine(
                 report.note(name, verdict, advice.text);
             }
         }
-        Err(error) => report.note("rules", "note", chain(&error)),
+        Err(error) => report.note("rules", "note", with_causes(&error)),
     }
     latency(report, storage, &main).await;
     match (write, capabilities.writable) {
@@ -206,7 +206,7 @@ async fn examine_refs(report: &mut DoctorFacts, repository: &Repository) {
     let list = match repository.refs().await {
         Ok(list) => list,
         // The check of listing above has reported this failure.
-        Err(error) => return report.note("refs", "note", chain(&error)),
+        Err(error) => return report.note("refs", "note", with_causes(&error)),
     };
     if !list.misspelled.is_empty() {
         let count = list.misspelled.len();
@@ -220,7 +220,7 @@ async fn examine_refs(report: &mut DoctorFacts, repository: &Repository) {
         report.note("refs", "note", said);
     }
     if let Err(error) = list.require_understood() {
-        report.note("refs", "bad", chain(&error));
+        report.note("refs", "bad", with_causes(&error));
     }
 }
 
@@ -230,7 +230,7 @@ async fn examine_backups(report: &mut DoctorFacts, repository: &Repository) {
         Ok(Some(backups)) => backups,
         Ok(None) => return,
         // The check of listing above has reported this failure.
-        Err(error) => return report.note("backups", "note", chain(&error)),
+        Err(error) => return report.note("backups", "note", with_causes(&error)),
     };
     let of = |amount: Amount| {
         (
@@ -275,7 +275,7 @@ async fn try_writes(report: &mut DoctorFacts, storage: &dyn Storage) -> Result<(
             return Ok(());
         }
         Ok(PutOutcome::Unknown(error)) | Err(error) => {
-            report.note("write", "bad", chain(&error));
+            report.note("write", "bad", with_causes(&error));
             return Ok(());
         }
     };
@@ -306,7 +306,7 @@ async fn try_writes(report: &mut DoctorFacts, storage: &dyn Storage) -> Result<(
             "a second writer was not refused: of two commits one would be lost; use another store",
         ),
         Ok(PutOutcome::Unknown(error)) | Err(error) => {
-            report.note("conditions", "bad", chain(&error));
+            report.note("conditions", "bad", with_causes(&error));
         }
     }
     match storage.delete_one(key.into()).await {
@@ -316,7 +316,7 @@ async fn try_writes(report: &mut DoctorFacts, storage: &dyn Storage) -> Result<(
             "note",
             format!(
                 "objects cannot be deleted, so that garbage stays, and {name} with it: {}",
-                chain(&error)
+                with_causes(&error)
             ),
         ),
     }
@@ -356,21 +356,7 @@ fn invalid(error: KeyError) -> Failure {
 }
 
 fn error_text(error: &Error) -> String {
-    chain(error)
-}
-
-/// Returns an error and its causes on one line.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let said = error.to_string();
-        if !text.ends_with(&said) {
-            text = format!("{text}: {said}");
-        }
-        cause = error.source();
-    }
-    text
+    with_causes(error)
 }
 
 fn text(report: &DoctorFacts, out: &mut dyn Write) -> io::Result<()> {

@@ -5,11 +5,12 @@ use std::io::{self, Write};
 
 use icefield::SnapshotId;
 use icefield::maintenance::{self, ExpireError, Expired, Fate, Plan, Reason};
+use icefield::storage::with_causes;
 use serde::Serialize;
 
 use super::Context;
 use crate::args::Expire;
-use crate::failure::{Exit, Failure, chain};
+use crate::failure::{Exit, Failure};
 use crate::interrupt::on_ctrl_c;
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
@@ -201,7 +202,7 @@ fn why(one: &SnapshotFate, facts: &ExpireFacts) -> String {
 }
 
 fn failed(error: ExpireError) -> Failure {
-    let said = chain(&error);
+    let said = with_causes(&error);
     match error {
         ExpireError::Refs(error) => error.into(),
         ExpireError::Repository(error) => error.into(),

@@ -4,12 +4,13 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use icefield::maintenance::{ClocksApart, Collect, CollectError, CollectReport, Swept, TimeSource};
+use icefield::storage::with_causes;
 use serde::Serialize;
 
 use super::Context;
 use super::copy::CACHE;
 use crate::args::Gc;
-use crate::failure::{Exit, Failure, chain};
+use crate::failure::{Exit, Failure};
 use crate::interrupt::on_ctrl_c;
 use crate::output::escape::printable;
 use crate::output::{self, Output, count};
@@ -145,7 +146,7 @@ pub(super) fn clocks(apart: &ClocksApart) -> String {
 }
 
 fn failed(error: CollectError) -> Failure {
-    let said = chain(&error);
+    let said = with_causes(&error);
     match error {
         CollectError::FloorTooLow { .. } => Failure::new(Exit::Usage, said)
             .hint("--force-age allows it, which is safe only when no other process uses the repository"),

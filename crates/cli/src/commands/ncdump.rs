@@ -4,11 +4,12 @@ use std::io::{BufWriter, Write};
 
 use icefield::ingest::nczarr::cdl::{self, DataPrinter, PrintError, PrintOptions, Step};
 use icefield::ingest::{NetcdfError, VariableReader, dataset_of};
+use icefield::storage::with_causes;
 use icefield::{Location, NodePath, Session};
 
 use super::Context;
 use crate::args::Ncdump;
-use crate::failure::{Exit, Failure, chain};
+use crate::failure::{Exit, Failure};
 
 pub(super) async fn run(context: &Context, args: Ncdump) -> Result<(), Failure> {
     let (session, _) = context.session(&args.location, &args.at.revision).await?;
@@ -83,9 +84,9 @@ fn name_of(location: &Location) -> String {
 pub(super) fn failed(error: NetcdfError) -> Failure {
     match error {
         NetcdfError::Session(error) => error.into(),
-        NetcdfError::Variable { .. } => Failure::new(Exit::Damage, chain(&error))
+        NetcdfError::Variable { .. } => Failure::new(Exit::Damage, with_causes(&error))
             .hint("`icefield fsck` tells what else is damaged"),
-        error => Failure::new(Exit::Failure, chain(&error)),
+        error => Failure::new(Exit::Failure, with_causes(&error)),
     }
 }
 
@@ -95,5 +96,5 @@ fn refused(error: PrintError) -> Failure {
         PrintError::NoVariable { .. } => Exit::NotFound,
         _ => Exit::Failure,
     };
-    Failure::new(exit, chain(&error))
+    Failure::new(exit, with_causes(&error))
 }

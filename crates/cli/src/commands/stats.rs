@@ -3,12 +3,13 @@
 use std::io::{self, IsTerminal, Write};
 
 use icefield::ingest::{Histogram, Number, StatisticsError, Summary, statistics};
+use icefield::storage::with_causes;
 use serde::Serialize;
 
 use super::Context;
 use super::ncdump::failed;
 use crate::args::Stats;
-use crate::failure::{Exit, Failure, chain};
+use crate::failure::{Exit, Failure};
 use crate::output::escape::printable;
 use crate::output::table::Columns;
 use crate::output::{self, Output};
@@ -89,8 +90,8 @@ pub(super) async fn run(context: &Context, args: Stats) -> Result<(), Failure> {
 fn failure(error: StatisticsError) -> Failure {
     match error {
         StatisticsError::Read(error) => failed(error),
-        StatisticsError::NoDimension { .. } => Failure::new(Exit::NotFound, chain(&error)),
-        error => Failure::new(Exit::Failure, chain(&error)),
+        StatisticsError::NoDimension { .. } => Failure::new(Exit::NotFound, with_causes(&error)),
+        error => Failure::new(Exit::Failure, with_causes(&error)),
     }
 }
 

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{ChunkId, layout};
-use icefield_storage::{Body, GetOptions, Key, ListOptions, Prefix, Storage, StorageError};
+use icefield_storage::{
+    Body, GetOptions, Key, ListOptions, Prefix, Storage, StorageError, with_causes,
+};
 
 use super::error::CheckError;
 use super::finding::{Finding, FindingKind};
 use super::needed::Need;
 use super::strays;
 use crate::Progress;
-use crate::causes::with_causes;
 use crate::copy::objects::{WHOLE, pieces};
 
 /// Requests in flight.

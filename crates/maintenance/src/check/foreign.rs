@@ -9,12 +9,11 @@ use futures::stream::{self, StreamExt};
 use icefield_core::repair::foreign_object;
 use icefield_core::{Containers, Repository, VirtualChunkError};
 use icefield_format::{Checksum, RepositoryConfig, SnapshotId, SpecVersion};
-use icefield_storage::{Condition, GetOptions, GetRange, StorageError};
+use icefield_storage::{Condition, GetOptions, GetRange, StorageError, with_causes};
 
 use super::error::CheckError;
 use super::finding::{Finding, FindingKind};
 use crate::Progress;
-use crate::causes::with_causes;
 
 /// Requests in flight.
 const REQUESTS: usize = 16;

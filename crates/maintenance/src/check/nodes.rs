@@ -2,9 +2,9 @@
 
 use icefield_core::NodeMetadata;
 use icefield_format::{ArrayRecord, NodeKind, NodePath, NodeRecord, Snapshot, layout};
+use icefield_storage::with_causes;
 
 use super::finding::{Finding, FindingKind};
-use crate::causes::with_causes;
 
 /// Checks the nodes that are not as the parent has them.
 pub(super) fn check(snapshot: &Snapshot, parent: Option<&Snapshot>, findings: &mut Vec<Finding>) {

@@ -9,12 +9,11 @@ use icefield_format::{
     TransactionLog, layout,
 };
 use icefield_refs::{FetchError, Ledger, SnapshotSource};
-use icefield_storage::{Key, Storage, StorageError, StorageExt};
+use icefield_storage::{Key, Storage, StorageError, StorageExt, with_causes};
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
 
 use super::error::CheckError;
-use crate::causes::with_causes;
 
 /// A manifest, and the length of its file in bytes.
 #[derive(Clone, Debug)]

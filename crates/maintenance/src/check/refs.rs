@@ -6,12 +6,11 @@ use std::sync::Arc;
 use futures::TryStreamExt;
 use icefield_format::{RepositoryConfig, SnapshotId, layout};
 use icefield_refs::{BranchName, Ledger, Misspelled, RefList, RefsError, Stray};
-use icefield_storage::{Key, ListOptions, Prefix, Storage, StorageError, StorageExt};
+use icefield_storage::{Key, ListOptions, Prefix, Storage, StorageError, StorageExt, with_causes};
 
 use super::error::CheckError;
 use super::finding::{Finding, FindingKind};
 use super::objects::{Objects, Parents};
-use crate::causes::with_causes;
 
 /// The advice for a tag that points nowhere: its target is written nowhere else.
 pub(super) const TAG: &str = "tags never move, and where this one pointed is written nowhere else: put its file, or the snapshot, back from a copy, or `tag delete` it, which keeps its name taken";

@@ -7,14 +7,13 @@ use std::time::SystemTime;
 
 use icefield_format::{Availability, DecodeLimits, RepoInfo, layout};
 use icefield_refs::{FollowedLog, PageProblem, time_of_micros};
-use icefield_storage::Storage;
+use icefield_storage::{Storage, with_causes};
 
 use super::error::CheckError;
 use super::finding::{Finding, FindingKind};
 use super::objects::Parents;
 use super::refs::{Found, Target};
 use super::root::ObjectRoot;
-use crate::causes::with_causes;
 
 /// How far the newest entry of a log may be ahead of the clock.
 const TOLERANCE: std::time::Duration = std::time::Duration::from_secs(600);

@@ -7,11 +7,10 @@ use futures::TryStreamExt;
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{DecodeLimits, RepoInfo, Snapshot, SnapshotId, SpecVersion};
 use icefield_refs::{NewestBackup, PutBackMark, RepoBackup, RepoBackups, RepoContent, StoredRepo};
-use icefield_storage::{Key, ListOptions, Prefix, Storage, StorageError, StorageExt};
+use icefield_storage::{Key, ListOptions, Prefix, Storage, StorageError, StorageExt, with_causes};
 
 use super::error::CheckError;
 use super::finding::FindingKind;
-use crate::causes::with_causes;
 
 /// The state of a root.
 #[derive(Debug)]

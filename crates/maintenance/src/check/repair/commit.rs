@@ -7,10 +7,10 @@ use icefield_core::{
     BranchName, CommitError, CommitOutcome, NodePath, Repository, RepositoryError, WriteMode,
 };
 use icefield_format::{ChunkIndex, Extents};
+use icefield_storage::with_causes;
 use serde_json::{Value, json};
 
 use super::{ArrayLoss, BranchRepair, CorrectedExtents, REPAIR_METADATA, RepairOutcome};
-use crate::causes::with_causes;
 use crate::check::damage::{ArrayDamage, Damage};
 
 /// Indices of one array that the commit's metadata names.

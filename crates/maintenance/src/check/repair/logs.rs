@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use icefield_core::{EditOutcome, Repository, SnapshotId};
 use icefield_format::layout;
+use icefield_storage::with_causes;
 
 use super::{LogOutcome, LogRepair, Repair, RepairError};
 use crate::Progress;
-use crate::causes::with_causes;
 use crate::check::examined::Examined;
 use crate::check::finding::FindingKind;
 

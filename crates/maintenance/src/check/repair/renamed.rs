@@ -1,9 +1,9 @@
 //! Files of refs, given the spelling that their store has.
 
 use icefield_refs::{EditOutcome, Ledger, Misspelled};
+use icefield_storage::with_causes;
 
 use super::{LogOutcome, RenamedRef, Repair, RepairError};
-use crate::causes::with_causes;
 use crate::check::examined::Examined;
 use crate::check::refs;
 

@@ -7,9 +7,9 @@
 use icefield_core::EditOutcome;
 use icefield_format::layout;
 use icefield_refs::{PutBackMark, RepoContent, StoredRepo};
+use icefield_storage::with_causes;
 
 use super::{LogOutcome, Repair, RepairError, RepoRepair};
-use crate::causes::with_causes;
 use crate::check::error::CheckError;
 use crate::check::examined::Examined;
 use crate::check::root::Root;

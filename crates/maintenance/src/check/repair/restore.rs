@@ -6,10 +6,9 @@ use futures::TryStreamExt;
 use icefield_core::{BranchName, EditOutcome, RepositoryError, SnapshotId};
 use icefield_format::layout::{self, IdKey};
 use icefield_refs::{Edit, Ledger, RefsError, Tip};
-use icefield_storage::{Key, ListOptions, Prefix, StorageError, StorageExt};
+use icefield_storage::{Key, ListOptions, Prefix, StorageError, StorageExt, with_causes};
 
 use super::{Repair, RepairError, RepairOutcome, RestoredBranch, refused};
-use crate::causes::with_causes;
 use crate::check::error::CheckError;
 use crate::check::examined::Examined;
 use crate::check::objects::Parents;
