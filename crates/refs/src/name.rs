@@ -1,7 +1,5 @@
 //! Names of branches and tags.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use icefield_format::layout::{self, KeyForm};
@@ -132,46 +130,9 @@ macro_rules! name_type {
                 check_new($kind, name)?;
                 Self::parse(name)
             }
-
-            /// Returns the text of the name.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(&*self.0, f)
-            }
-        }
-
-        impl AsRef<str> for $name {
-            fn as_ref(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = NameError;
-
-            fn from_str(name: &str) -> Result<Self, NameError> {
-                Self::parse(name)
-            }
-        }
-
-        impl TryFrom<&str> for $name {
-            type Error = NameError;
-
-            fn try_from(name: &str) -> Result<Self, NameError> {
-                Self::parse(name)
-            }
-        }
+        icefield_storage::checked_text!($name, NameError);
     };
 }
 

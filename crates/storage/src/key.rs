@@ -1,8 +1,6 @@
 //! Keys of objects and prefixes of keys.
 
 use std::borrow::Borrow;
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 /// Longest key in bytes: the limit of S3, kept by every backend so that a repository can move.
@@ -116,11 +114,6 @@ impl Key {
         Ok(Self(text.into()))
     }
 
-    /// Returns the text of the key.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// Iterates over the segments between the slashes; there is at least one.
     pub fn segments(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.0.split('/')
@@ -140,7 +133,7 @@ impl Key {
     }
 }
 
-/// A folder of keys: empty for all keys, else the same rules as a [`Key`].
+/// A folder of keys, without a trailing slash: empty for all keys, else the same rules as a [`Key`].
 ///
 /// `a/b` is a prefix of `a/b/c`, never of `a/bc` nor of `a/b` itself.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -161,11 +154,6 @@ impl Prefix {
     /// Returns the prefix of all keys.
     pub fn all() -> Self {
         Self::default()
-    }
-
-    /// Returns the text of the prefix, without a trailing slash.
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 
     /// Returns whether this is the prefix of all keys.
@@ -198,17 +186,28 @@ impl Prefix {
     }
 }
 
-macro_rules! text_type {
-    ($name:ident) => {
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// Implements the traits of a checked text for a tuple struct around an `Arc<str>` that has `parse(&str)`. For icefield's own
+/// crates.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! checked_text {
+    ($name:ident, $error:ty) => {
+        impl $name {
+            /// Returns the text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 f.write_str(&self.0)
             }
         }
 
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(&*self.0, f)
+        impl ::std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                ::std::fmt::Debug::fmt(&*self.0, f)
             }
         }
 
@@ -218,40 +217,46 @@ macro_rules! text_type {
             }
         }
 
-        impl Borrow<str> for $name {
-            fn borrow(&self) -> &str {
-                &self.0
-            }
-        }
+        impl ::std::str::FromStr for $name {
+            type Err = $error;
 
-        impl FromStr for $name {
-            type Err = KeyError;
-
-            fn from_str(text: &str) -> Result<Self, KeyError> {
+            fn from_str(text: &str) -> Result<Self, $error> {
                 Self::parse(text)
             }
         }
 
         impl TryFrom<&str> for $name {
-            type Error = KeyError;
+            type Error = $error;
 
-            fn try_from(text: &str) -> Result<Self, KeyError> {
+            fn try_from(text: &str) -> Result<Self, $error> {
                 Self::parse(text)
             }
         }
 
         impl TryFrom<String> for $name {
-            type Error = KeyError;
+            type Error = $error;
 
-            fn try_from(text: String) -> Result<Self, KeyError> {
+            fn try_from(text: String) -> Result<Self, $error> {
                 Self::parse(&text)
             }
         }
     };
 }
 
-text_type!(Key);
-text_type!(Prefix);
+checked_text!(Key, KeyError);
+checked_text!(Prefix, KeyError);
+
+impl Borrow<str> for Key {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for Prefix {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
 
 #[cfg(test)]
 mod tests {

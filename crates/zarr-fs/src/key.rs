@@ -1,8 +1,6 @@
 //! Keys and prefixes of a Zarr store: what a text must be like before any file is touched.
 
 use std::borrow::Borrow;
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 /// Why a text is not a key or prefix of a Zarr store.
@@ -147,42 +145,17 @@ impl TreePrefix {
     }
 }
 
-macro_rules! text_type {
-    ($name:ident) => {
-        impl $name {
-            /// Returns the text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
+icefield_storage::checked_text!(TreeKey, KeyError);
+icefield_storage::checked_text!(TreePrefix, KeyError);
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(&*self.0, f)
-            }
-        }
-
-        impl Borrow<str> for $name {
-            fn borrow(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = KeyError;
-
-            fn from_str(text: &str) -> Result<Self, KeyError> {
-                Self::parse(text)
-            }
-        }
-    };
+impl Borrow<str> for TreeKey {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
 }
 
-text_type!(TreeKey);
-text_type!(TreePrefix);
+impl Borrow<str> for TreePrefix {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
