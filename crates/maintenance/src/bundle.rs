@@ -27,7 +27,7 @@ use std::io::Write;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_core::Repository;
-use icefield_format::{DecodeLimits, SnapshotId, SpecVersion, layout};
+use icefield_format::{SnapshotId, SpecVersion, layout};
 use icefield_storage::Storage;
 use serde::Serialize;
 
@@ -37,7 +37,7 @@ use crate::copy::objects::{self, Chunk, Decoded};
 use crate::copy::plan::{Plan, SourceRefs, manifests_of, snapshot};
 use crate::copy::refs::DeletedTags;
 use crate::copy::spec_v1::onto_initial;
-use crate::copy::{Bounds, CopyError, Moved, RefChoice, read_config, shortened};
+use crate::copy::{CopyBounds, CopyError, Moved, RefChoice, read_config, shortened};
 use crate::gather::Gather;
 use crate::listing::ObjectKind;
 
@@ -54,7 +54,7 @@ pub struct BundleRepository {
     depth: Option<usize>,
     since: Option<SnapshotId>,
     described: Option<String>,
-    bounds: Bounds,
+    bounds: CopyBounds,
 }
 
 /// The report of a bundle that was written.
@@ -118,24 +118,10 @@ impl BundleRepository {
         self
     }
 
-    /// Sets how many objects are on their way at a time, at least one. Default 16.
+    /// Sets how much is held, and how much is requested at a time.
     #[must_use]
-    pub fn requests(mut self, requests: usize) -> Self {
-        self.bounds.requests = requests.max(1);
-        self
-    }
-
-    /// Sets how many bytes the ids of chunks may take. Default 64 MiB. With less, manifests are read more than once.
-    #[must_use]
-    pub fn memory(mut self, bytes: usize) -> Self {
-        self.bounds.memory = bytes;
-        self
-    }
-
-    /// Sets the limits for decoding what is copied.
-    #[must_use]
-    pub fn decode_limits(mut self, limits: DecodeLimits) -> Self {
-        self.bounds.limits = limits;
+    pub fn bounds(mut self, bounds: CopyBounds) -> Self {
+        self.bounds = bounds;
         self
     }
 
@@ -230,7 +216,7 @@ impl BundleRepository {
 /// A bundle on the way.
 struct Writing<'a, W> {
     source: &'a Repository,
-    bounds: &'a Bounds,
+    bounds: &'a CopyBounds,
     progress: &'a dyn Progress,
     out: Output<W>,
     report: BundleReport,
@@ -251,7 +237,7 @@ impl<W: Write + Send + 'static> Writing<'_, W> {
 
     async fn chunks(&mut self, manifests: &[[u8; 12]], has: &[[u8; 12]]) -> Result<(), CopyError> {
         let mut gather = Gather::new(self.bounds.memory);
-        let (source, limits) = (self.source.storage(), &self.bounds.limits);
+        let (source, limits) = (self.source.storage(), &self.bounds.decode_limits);
         loop {
             for (manifests, has) in [(manifests, false), (has, true)] {
                 needs::gather(
@@ -289,7 +275,7 @@ impl<W: Write + Send + 'static> Writing<'_, W> {
     async fn manifests(&mut self, ids: &[[u8; 12]]) -> Result<(), CopyError> {
         self.progress
             .stage("copying manifests", Some(ids.len() as u64));
-        let (source, limits) = (self.source.storage(), &self.bounds.limits);
+        let (source, limits) = (self.source.storage(), &self.bounds.decode_limits);
         let mut files = stream::iter(ids)
             .map(|id| async move {
                 let read = objects::read_file(&**source, ObjectKind::Manifest, *id, limits).await?;
@@ -320,7 +306,7 @@ impl<W: Write + Send + 'static> Writing<'_, W> {
             .stage("copying transaction logs", Some(ids.len() as u64));
         let kind = ObjectKind::TransactionLog;
         for id in ids {
-            let limits = &self.bounds.limits;
+            let limits = &self.bounds.decode_limits;
             match objects::try_read_file(self.storage(), kind, id, limits).await? {
                 Some((file, _)) => {
                     self.out.entry(&kind.named(id).key(), &file).await?;
@@ -338,7 +324,7 @@ impl<W: Write + Send + 'static> Writing<'_, W> {
         self.progress
             .stage("copying snapshots", Some(steps.len() as u64));
         for step in steps {
-            let (id, limits) = (*step.id.as_bytes(), &self.bounds.limits);
+            let (id, limits) = (*step.id.as_bytes(), &self.bounds.decode_limits);
             let read = objects::read_file(self.storage(), ObjectKind::Snapshot, id, limits).await?;
             let (mut file, Decoded::Snapshot(snapshot)) = read else {
                 unreachable!("BUG: the kind was asked for")

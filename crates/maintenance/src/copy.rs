@@ -34,13 +34,13 @@ use icefield_storage::{Bytes, Storage};
 use crate::Progress;
 use crate::listing::ObjectKind;
 
+pub use bounds::CopyBounds;
 pub use error::CopyError;
 pub use plan::RefChoice;
 pub use refs::{CopiedRef, RefAction};
 pub use report::{CopyReport, Moved};
 pub use settings::ConfigAction;
 
-pub(crate) use bounds::Bounds;
 pub(crate) use destination::{call_created, check_places, open, reachable, release, snapshots};
 pub(crate) use settings::{MAX_CONFIG_LEN, put_config, read_config};
 pub(crate) use target::Target;
@@ -58,7 +58,7 @@ pub struct CopyRepository {
     force: bool,
     dry_run: bool,
     spec_version: Option<SpecVersion>,
-    bounds: Bounds,
+    bounds: CopyBounds,
 }
 
 impl CopyRepository {
@@ -105,24 +105,10 @@ impl CopyRepository {
         self
     }
 
-    /// Sets how many objects are on their way at a time, at least one. Default 16.
+    /// Sets how much is held, and how much is requested at a time.
     #[must_use]
-    pub fn requests(mut self, requests: usize) -> Self {
-        self.bounds.requests = requests.max(1);
-        self
-    }
-
-    /// Sets how many bytes the ids of chunks may take. Default 64 MiB. With less, manifests are read more than once.
-    #[must_use]
-    pub fn memory(mut self, bytes: usize) -> Self {
-        self.bounds.memory = bytes;
-        self
-    }
-
-    /// Sets the limits for decoding what is copied.
-    #[must_use]
-    pub fn decode_limits(mut self, limits: DecodeLimits) -> Self {
-        self.bounds.limits = limits;
+    pub fn bounds(mut self, bounds: CopyBounds) -> Self {
+        self.bounds = bounds;
         self
     }
 
@@ -173,7 +159,7 @@ impl CopyRepository {
     }
 
     pub(crate) fn limits_of(&self, source: &Repository) -> DecodeLimits {
-        self.bounds.up_to(source.spec_version()).limits
+        self.bounds.up_to(source.spec_version()).decode_limits
     }
 
     /// Copies refs of a source that was pinned to a destination that was looked at.
@@ -198,7 +184,7 @@ impl CopyRepository {
         let there = match (there, self.dry_run) {
             (None, false) => {
                 let bounds = self.bounds.up_to(source.spec_version());
-                let (initial, limits) = (SnapshotId::INITIAL, &bounds.limits);
+                let (initial, limits) = (SnapshotId::INITIAL, &bounds.decode_limits);
                 let (file, decoded) = objects::read_file(
                     &**source.storage(),
                     ObjectKind::Snapshot,

@@ -19,13 +19,14 @@ mod rewriter;
 use std::sync::Arc;
 
 use icefield_core::{Containers, Repository, SnapshotId};
-use icefield_format::{DecodeLimits, SpecVersion};
+use icefield_format::SpecVersion;
 use icefield_storage::Storage;
 
 use crate::Progress;
 use crate::copy::plan::{Plan, SourceRefs};
 use crate::copy::{
-    CopyError, CopyRepository, RefChoice, Target, check_places, open, reachable, receive,
+    CopyBounds, CopyError, CopyRepository, RefChoice, Target, check_places, open, reachable,
+    receive,
 };
 
 use examine::Examined;
@@ -82,24 +83,10 @@ impl DowngradeRepository {
         self
     }
 
-    /// As [`CopyRepository::requests`].
+    /// As [`CopyRepository::bounds`].
     #[must_use]
-    pub fn requests(mut self, requests: usize) -> Self {
-        self.copy = self.copy.requests(requests);
-        self
-    }
-
-    /// As [`CopyRepository::memory`].
-    #[must_use]
-    pub fn memory(mut self, bytes: usize) -> Self {
-        self.copy = self.copy.memory(bytes);
-        self
-    }
-
-    /// As [`CopyRepository::decode_limits`].
-    #[must_use]
-    pub fn decode_limits(mut self, limits: DecodeLimits) -> Self {
-        self.copy = self.copy.decode_limits(limits);
+    pub fn bounds(mut self, bounds: CopyBounds) -> Self {
+        self.copy = self.copy.bounds(bounds);
         self
     }
 

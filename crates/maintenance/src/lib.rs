@@ -32,7 +32,8 @@ pub use collect::{
     TimeSource,
 };
 pub use copy::{
-    ConfigAction, CopiedRef, CopyError, CopyReport, CopyRepository, Moved, RefAction, RefChoice,
+    ConfigAction, CopiedRef, CopyBounds, CopyError, CopyReport, CopyRepository, Moved, RefAction,
+    RefChoice,
 };
 pub use downgrade::{DowngradeReport, DowngradeRepository, NotCarried, NotCarriedKind};
 pub use expire::{Expire, ExpireError, Expired, Fate, NewParent, Plan, Policy, Reason, Stuck};

@@ -20,7 +20,7 @@ use crate::Progress;
 use crate::copy::objects::{self, Decoded};
 use crate::copy::plan::SourceRefs;
 use crate::copy::refs::MAX_REF_LEN;
-use crate::copy::{Bounds, CopyError, MAX_CONFIG_LEN, Moved};
+use crate::copy::{CopyBounds, CopyError, MAX_CONFIG_LEN, Moved};
 use crate::listing::ObjectKind;
 
 /// Most bytes of the end.
@@ -40,7 +40,7 @@ pub(crate) struct Inspection {
 /// manifests that need them.
 pub(crate) async fn inspect<R: Read + Send + 'static>(
     reader: R,
-    bounds: &Bounds,
+    bounds: &CopyBounds,
     progress: &dyn Progress,
 ) -> Result<Inspection, CopyError> {
     progress.stage("checking the bundle", None);
@@ -87,7 +87,7 @@ pub(crate) async fn inspect<R: Read + Send + 'static>(
         let member = Member::parse(&entry.name)?;
         inspecting.order(&member)?;
         inspecting
-            .member(&mut input, &entry, member, &bounds.limits)
+            .member(&mut input, &entry, member, &bounds.decode_limits)
             .await?;
         input.pass().await?;
         inspecting.seals.take(inspecting.entries, input.seal());

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use icefield_core::{
     Clock, Entropy, Repository, RepositoryError, Settings, SnapshotInfo, SystemClock, SystemEntropy,
 };
-use icefield_format::DecodeLimits;
 use icefield_refs::RepoSettings;
 use icefield_storage::Storage;
 
@@ -21,7 +20,7 @@ use super::inspected::Inspected;
 use crate::Progress;
 use crate::copy::receive::{Brought, check_destination};
 use crate::copy::refs::RefPlan;
-use crate::copy::{Bounds, CopyError, call_created, put_config, release};
+use crate::copy::{CopyBounds, CopyError, call_created, put_config, release};
 
 pub use report::UnbundleReport;
 
@@ -35,7 +34,7 @@ const CACHE: u64 = 16 << 20;
 #[derive(Clone, Debug)]
 pub struct Unbundle {
     force: bool,
-    bounds: Bounds,
+    bounds: CopyBounds,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
 }
@@ -44,7 +43,7 @@ impl Default for Unbundle {
     fn default() -> Self {
         Self {
             force: false,
-            bounds: Bounds::default(),
+            bounds: CopyBounds::default(),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
         }
@@ -65,24 +64,10 @@ impl Unbundle {
         self
     }
 
-    /// Sets how many objects are on their way at a time, at least one. Default 16.
+    /// Sets how much is held, and how much is requested at a time.
     #[must_use]
-    pub fn requests(mut self, requests: usize) -> Self {
-        self.bounds.requests = requests.max(1);
-        self
-    }
-
-    /// Sets how many bytes the ids of chunks may take. Default 64 MiB. With less, the bundle is read more often.
-    #[must_use]
-    pub fn memory(mut self, bytes: usize) -> Self {
-        self.bounds.memory = bytes;
-        self
-    }
-
-    /// Sets the limits for decoding what is in the bundle.
-    #[must_use]
-    pub fn decode_limits(mut self, limits: DecodeLimits) -> Self {
-        self.bounds.limits = limits;
+    pub fn bounds(mut self, bounds: CopyBounds) -> Self {
+        self.bounds = bounds;
         self
     }
 
@@ -224,7 +209,7 @@ impl Unbundle {
         progress: &dyn Progress,
     ) -> Result<(), CopyError> {
         let bounds = self.bounds.up_to(inspected.spec);
-        let (sha256, limits) = (&inspected.end.sha256, &bounds.limits);
+        let (sha256, limits) = (&inspected.end.sha256, &bounds.decode_limits);
         contents.read(reader, sha256, limits, progress).await?;
         contents.check(!inspected.index.requires.is_empty())
     }

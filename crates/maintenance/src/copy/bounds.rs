@@ -2,34 +2,37 @@
 
 use icefield_format::{DecodeLimits, SpecVersion};
 
-/// How much is held, and how much is asked for at a time.
+/// How much a copy or a bundle holds, and how much it requests at a time.
 #[derive(Clone, Debug)]
-pub(crate) struct Bounds {
-    pub(crate) requests: usize,
-    pub(crate) memory: usize,
-    pub(crate) limits: DecodeLimits,
+pub struct CopyBounds {
+    /// Objects under way at a time, at least one. Default 16.
+    pub requests: usize,
+    /// Bytes for the ids of chunks. Default 64 MiB. With less, manifests or the bundle are read more than once.
+    pub memory: usize,
+    /// The limits for decoding the files of the source.
+    pub decode_limits: DecodeLimits,
 }
 
-impl Default for Bounds {
+impl Default for CopyBounds {
     fn default() -> Self {
         Self {
             requests: 16,
             memory: 64 << 20,
-            limits: DecodeLimits::default(),
+            decode_limits: DecodeLimits::default(),
         }
     }
 }
 
-impl Bounds {
+impl CopyBounds {
     /// The same for files of a repository of a spec version.
     pub(crate) fn up_to(&self, latest: SpecVersion) -> Self {
-        let limits = DecodeLimits {
-            latest,
-            ..self.limits
-        };
         Self {
-            limits,
-            ..self.clone()
+            requests: self.requests.max(1),
+            memory: self.memory,
+            decode_limits: DecodeLimits {
+                latest,
+                ..self.decode_limits
+            },
         }
     }
 }

@@ -8,7 +8,7 @@ use icefield_format::SnapshotId;
 use icefield_refs::Ledger;
 use icefield_storage::{Storage, StorageError};
 
-use super::bounds::Bounds;
+use super::bounds::CopyBounds;
 use super::error::CopyError;
 use super::needs::{self, FILES, Need, compact};
 use super::objects::{self, Chunk, Decoded, check_end};
@@ -27,7 +27,7 @@ pub(super) struct Transfer<'a> {
     pub(super) source: &'a Arc<dyn Storage>,
     pub(super) destination: &'a Arc<dyn Storage>,
     pub(super) target: Target<'a>,
-    pub(super) bounds: &'a Bounds,
+    pub(super) bounds: &'a CopyBounds,
     pub(super) dry_run: bool,
     /// The hold that keeps collections away from the destination meanwhile.
     pub(super) hold: Option<&'a CollectionHold>,
@@ -88,7 +88,7 @@ impl Transfer<'_> {
                 &**self.source,
                 manifests,
                 false,
-                &self.bounds.limits,
+                &self.bounds.decode_limits,
                 self.progress,
                 &mut gather,
             )
@@ -303,7 +303,7 @@ impl Transfer<'_> {
         step: &Step,
     ) -> Result<Option<u64>, CopyError> {
         let (kind, id) = (ObjectKind::TransactionLog, *step.id.as_bytes());
-        let (limits, to) = (&self.bounds.limits, &**self.destination);
+        let (limits, to) = (&self.bounds.decode_limits, &**self.destination);
         let read = objects::try_read_file(&**self.source, kind, id, limits).await?;
         let Some((file, _)) = read else {
             return Ok(None);
@@ -326,7 +326,7 @@ impl Transfer<'_> {
 
     /// Looks at a log that a stopped copy has left; returns its size if it is replaced.
     async fn renew_log(&self, id: SnapshotId) -> Result<Option<u64>, CopyError> {
-        let (kind, limits) = (ObjectKind::TransactionLog, &self.bounds.limits);
+        let (kind, limits) = (ObjectKind::TransactionLog, &self.bounds.decode_limits);
         let read = objects::try_read_file(&**self.source, kind, *id.as_bytes(), limits).await?;
         self.progress.advance(1, 0);
         let Some((file, _)) = read else {
@@ -368,7 +368,7 @@ impl Transfer<'_> {
 
     /// Copies a file of metadata and returns its size; none for a transaction log that is missing.
     async fn copy_file(&self, kind: ObjectKind, id: [u8; 12]) -> Result<Option<u64>, CopyError> {
-        let limits = &self.bounds.limits;
+        let limits = &self.bounds.decode_limits;
         let file = match kind {
             ObjectKind::TransactionLog => {
                 objects::try_read_file(&**self.source, kind, id, limits).await?
@@ -394,7 +394,7 @@ impl Transfer<'_> {
         self.progress
             .stage("copying snapshots", Some(steps.len() as u64));
         let mut moved = Moved::default();
-        let limits = &self.bounds.limits;
+        let limits = &self.bounds.decode_limits;
         // Read ahead, written one after the other: parents before their children.
         let mut files = stream::iter(steps)
             .map(|step| async move {

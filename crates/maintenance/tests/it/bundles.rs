@@ -11,8 +11,8 @@ use bytes::Bytes;
 use icefield_core::{Repository, SnapshotId};
 use icefield_format::{DecodeLimits, RepoEdit, RepoInfo, SpecVersion, UpdateKind, Writer};
 use icefield_maintenance::{
-    BundleReport, BundleRepository, CopyError, CopyRepository, RefAction, RefChoice, Unbundle,
-    UnbundleReport,
+    BundleReport, BundleRepository, CopyBounds, CopyError, CopyRepository, RefAction, RefChoice,
+    Unbundle, UnbundleReport,
 };
 use icefield_storage::wrap::CountingStorage;
 use icefield_storage::wrap::fault::{FaultyStorage, Plan, crash_points};
@@ -89,8 +89,11 @@ async fn a_copy_bundled_and_unbundled_has_the_same_keys_and_bytes(spec: SpecVers
     // The same repository gives the same file, but for what it calls itself.
     let again = BundleRepository::new()
         .described("memory")
-        .memory(1)
-        .requests(1);
+        .bounds(CopyBounds {
+            memory: 1,
+            requests: 1,
+            ..CopyBounds::default()
+        });
     assert_eq!(bundle(&source.repository, again).await.0, file);
 }
 

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use icefield_core::{ManualClock, Repository, RepositoryBuilder, SnapshotId};
 use icefield_format::{DecodeLimits, FormatError, RepoInfo, SpecVersion, layout};
-use icefield_maintenance::{CopyError, CopyReport, CopyRepository, RefChoice};
+use icefield_maintenance::{CopyBounds, CopyError, CopyReport, CopyRepository, RefChoice};
 use icefield_storage::wrap::CountingStorage;
 use icefield_storage::{KeyForm, Storage};
 use icefield_storage_memory::MemoryStorage;
@@ -254,7 +254,11 @@ async fn little_memory_takes_more_passes_and_gives_the_same(spec: SpecVersion) {
         source.commit("main", &chunks).await;
     }
     let to = CountingStorage::new(empty());
-    let copy = CopyRepository::new().memory(1).requests(3);
+    let copy = CopyRepository::new().bounds(CopyBounds {
+        memory: 1,
+        requests: 3,
+        ..CopyBounds::default()
+    });
     let report = copy
         .run(&source.repository, Arc::new(to.clone()), &())
         .await
@@ -404,7 +408,10 @@ async fn an_oversized_file_is_refused_and_not_read(spec: SpecVersion) {
         }
         let counting = CountingStorage::new(from);
         let open = Repository::open(Arc::new(counting.clone())).await.unwrap();
-        let copy = CopyRepository::new().decode_limits(limits);
+        let copy = CopyRepository::new().bounds(CopyBounds {
+            decode_limits: limits,
+            ..CopyBounds::default()
+        });
         let error = copy.run(&open, empty(), &()).await.unwrap_err();
         let told = matches!(&error, CopyError::Format(FormatError::TooLarge { limit, .. }) if *limit == most);
         assert!(told, "{folder} {error:?}");

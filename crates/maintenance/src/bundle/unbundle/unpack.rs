@@ -17,7 +17,7 @@ use crate::bundle::member::Member;
 use crate::bundle::seals::Seals;
 use crate::copy::objects::{self, Decoded, WHOLE};
 use crate::copy::spec_v1::onto_initial;
-use crate::copy::{Bounds, CopyError, Moved, snapshots};
+use crate::copy::{CopyBounds, CopyError, Moved, snapshots};
 use crate::listing::{ObjectKind, listed};
 
 /// Parts of a large chunk that wait to be sent.
@@ -50,7 +50,7 @@ impl<S: Stream<Item = Result<([u8; 12], u64), StorageError>> + Unpin> Present<S>
 /// A reading that writes what is not there yet.
 pub(super) struct Unpacking<'a> {
     pub(super) destination: &'a Arc<dyn Storage>,
-    pub(super) bounds: &'a Bounds,
+    pub(super) bounds: &'a CopyBounds,
     pub(super) inspected: &'a Inspected,
     /// Snapshots at the destination that are whole, ascending.
     pub(super) believed: &'a [[u8; 12]],
@@ -260,7 +260,7 @@ impl Unpacking<'_> {
         bytes: &[u8],
     ) -> Result<bool, CopyError> {
         let key = kind.key(id).map_err(CopyError::Destination)?;
-        let limits = &self.bounds.limits;
+        let limits = &self.bounds.decode_limits;
         let there = match (self.destination)
             .try_read_at_most(&key, limits.max_file())
             .await
@@ -293,7 +293,7 @@ impl Unpacking<'_> {
     /// Compares snapshots of which one was shortened, or thinned. The parent must be one that is there.
     fn is_same_but_for_its_parent(&self, id: [u8; 12], ours: &[u8], theirs: &[u8]) -> bool {
         let named = ObjectKind::Snapshot.named(id);
-        let limits = &self.bounds.limits;
+        let limits = &self.bounds.decode_limits;
         let onto_initial = |file: &[u8]| match objects::decode(named, file, limits) {
             Ok(Decoded::Snapshot(snapshot)) => {
                 let file = onto_initial(file, &snapshot).ok()?;

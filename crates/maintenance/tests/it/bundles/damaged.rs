@@ -10,7 +10,8 @@ use bytes::Bytes;
 use icefield_core::Repository;
 use icefield_format::{SpecVersion, layout};
 use icefield_maintenance::{
-    BundleRepository, Check, CopyError, CopyRepository, FindingKind, RefChoice, Unbundle,
+    BundleRepository, Check, CopyBounds, CopyError, CopyRepository, FindingKind, RefChoice,
+    Unbundle,
 };
 use icefield_storage::Storage;
 use icefield_testkit::forge::{Forge, chunk_id, manifest_id, node_id, snapshot_id};
@@ -275,7 +276,10 @@ async fn with_hardly_any_memory_the_bundle_is_read_more_often_and_checked_all_th
             Ok::<_, io::Error>(Cursor::new(file.clone()))
         };
         Unbundle::new()
-            .memory(1)
+            .bounds(CopyBounds {
+                memory: 1,
+                ..CopyBounds::default()
+            })
             .run(open, Arc::clone(to), &())
             .await
     };
