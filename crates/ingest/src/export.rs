@@ -228,6 +228,18 @@ impl Export {
         }
     }
 
+    fn writing<'a>(
+        &'a self,
+        nodes: &Arc<[ExportNode]>,
+        sink: &'a dyn Sink,
+    ) -> Result<Writing<'a>, ExportError> {
+        Ok(Writing {
+            export: self,
+            spelling: self.dialect.spell(Arc::clone(nodes))?,
+            sink,
+        })
+    }
+
     /// Reads all documents. Arrays are measured, unless that is known.
     async fn nodes(&self, known: Option<&Measured>) -> Result<Arc<[ExportNode]>, ExportError> {
         let found = self.session.nodes(&NodePath::root())?;

@@ -18,7 +18,7 @@ use super::begun::{BegunExport, VERSION, unreadable};
 use super::measures::measured;
 use super::sink::{Sink, check_empty, tree_sink};
 use super::target::{Staged, Target};
-use super::{Destination, Export, ExportNode, ExportReport, Writing};
+use super::{Destination, Export, ExportNode, ExportReport};
 use crate::ExportError;
 use crate::grid_part::GridPart;
 
@@ -71,21 +71,12 @@ impl Export {
         destination: &Destination,
         (number, of): (u32, u32),
     ) -> Result<ExportReport, ExportError> {
-        let nodes = self
-            .interrupt
-            .unless(self.nodes(Some(&begun.measured)))
-            .await??;
-        self.check_seen(begun, &nodes)?;
-        let sink: Box<dyn Sink> = match (&begun.staged, destination) {
-            (Some(staged), _) => Box::new(Shared(staged.shared()?)),
-            (None, Destination::Tree(tree)) => tree_sink(tree),
-            (None, _) => return Err(unreadable("it goes to another place".to_owned())),
+        let nodes = self.begun_nodes(begun).await?;
+        let sink: Box<dyn Sink> = match &begun.staged {
+            Some(staged) => Box::new(Shared(staged.shared()?)),
+            None => in_tree(destination)?,
         };
-        let writing = Writing {
-            export: self,
-            spelling: self.dialect.spell(Arc::clone(&nodes))?,
-            sink: &*sink,
-        };
+        let writing = self.writing(&nodes, &*sink)?;
         let mut report = ExportReport::default();
         let chunks = writing.chunks_of(&nodes, GridPart::new(number, of), &mut report);
         let written = self.interrupt.unless(chunks).await;
@@ -104,21 +95,12 @@ impl Export {
         begun: &BegunExport,
         destination: &Destination,
     ) -> Result<ExportReport, ExportError> {
-        let nodes = self
-            .interrupt
-            .unless(self.nodes(Some(&begun.measured)))
-            .await??;
-        self.check_seen(begun, &nodes)?;
-        let sink: Box<dyn Sink> = match (&begun.staged, destination) {
-            (Some(staged), _) => Box::new(Target::reopen(staged).await?),
-            (None, Destination::Tree(tree)) => tree_sink(tree),
-            (None, _) => return Err(unreadable("it goes to another place".to_owned())),
+        let nodes = self.begun_nodes(begun).await?;
+        let sink: Box<dyn Sink> = match &begun.staged {
+            Some(staged) => Box::new(Target::reopen(staged).await?),
+            None => in_tree(destination)?,
         };
-        let writing = Writing {
-            export: self,
-            spelling: self.dialect.spell(Arc::clone(&nodes))?,
-            sink: &*sink,
-        };
+        let writing = self.writing(&nodes, &*sink)?;
         // The document of the root comes last.
         let written = writing.documents(nodes.iter().rev()).await;
         let wanted = self.interrupt.check().map_err(ExportError::from);
@@ -137,10 +119,12 @@ impl Export {
         Ok(format!("{}-{digest:08x}", self.session.snapshot_id()?))
     }
 
-    /// Refuses a session that sees another version than the one that the export was begun with.
-    fn check_seen(&self, begun: &BegunExport, nodes: &[ExportNode]) -> Result<(), ExportError> {
-        match self.seen(nodes)? == begun.seen {
-            true => Ok(()),
+    /// Reads the nodes of an export that was begun. Refuses a session that sees another version than the one it began with.
+    async fn begun_nodes(&self, begun: &BegunExport) -> Result<Arc<[ExportNode]>, ExportError> {
+        let nodes = self.nodes(Some(&begun.measured));
+        let nodes = self.interrupt.unless(nodes).await??;
+        match self.seen(&nodes)? == begun.seen {
+            true => Ok(nodes),
             false => Err(unreadable(
                 "the session sees another version than the export began with".to_owned(),
             )),
@@ -168,6 +152,14 @@ impl Export {
             }
             (None, _) => Ok(0),
         }
+    }
+}
+
+/// The sink of an export without a temporary directory.
+fn in_tree(destination: &Destination) -> Result<Box<dyn Sink>, ExportError> {
+    match destination {
+        Destination::Tree(tree) => Ok(tree_sink(tree)),
+        _ => Err(unreadable("it goes to another place".to_owned())),
     }
 }
 
