@@ -65,6 +65,7 @@ mod budget;
 mod chunk_grid;
 mod compression;
 pub mod config;
+mod debug;
 mod envelope;
 mod error;
 mod file;

@@ -19,11 +19,11 @@ mod slot;
 pub(crate) mod translate;
 mod verify;
 
-use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::debug::debug_struct;
 use crate::envelope::{self, DecodeLimits, FileKind, SpecVersion};
 use crate::error::{FormatError, FormatFile};
 use crate::id::{ChunkId, ManifestId};
@@ -169,16 +169,12 @@ impl Manifest {
     }
 }
 
-impl fmt::Debug for Manifest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Manifest")
-            .field("id", &self.id)
-            .field("arrays", &self.array_count())
-            .field("total_refs", &self.total_refs)
-            .field("body_len", &self.body_len())
-            .finish()
-    }
-}
+debug_struct!(Manifest, it => {
+    id: it.id,
+    arrays: it.array_count(),
+    total_refs: it.total_refs,
+    body_len: it.body_len(),
+});
 
 #[cfg(test)]
 mod tests;

@@ -16,9 +16,9 @@ mod record;
 mod reparent;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use crate::budget::Budget;
+use crate::debug::debug_struct;
 use crate::envelope::{self, DecodeLimits, FileKind, SpecVersion};
 use crate::error::{FormatError, FormatFile};
 use crate::flexbuffers;
@@ -300,16 +300,12 @@ impl Snapshot {
     }
 }
 
-impl fmt::Debug for Snapshot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Snapshot")
-            .field("id", &self.id())
-            .field("parent_id", &self.parent_id())
-            .field("nodes", &self.node_count())
-            .field("body_len", &self.body_len())
-            .finish_non_exhaustive()
-    }
-}
+debug_struct!(Snapshot, it => {
+    id: it.id(),
+    parent_id: it.parent_id(),
+    nodes: it.node_count(),
+    body_len: it.body_len(),
+});
 
 #[cfg(test)]
 mod tests;

@@ -10,8 +10,7 @@
 pub(crate) mod encode;
 mod moves;
 
-use std::fmt;
-
+use crate::debug::debug_struct;
 use crate::envelope::{self, DecodeLimits, FileKind, SpecVersion};
 use crate::error::{FormatError, FormatFile, SortedList};
 use crate::generated as fb;
@@ -181,21 +180,17 @@ impl TransactionLog {
     }
 }
 
-impl fmt::Debug for TransactionLog {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TransactionLog")
-            .field("id", &self.id())
-            .field("new_groups", &self.new_groups().collect::<Vec<_>>())
-            .field("new_arrays", &self.new_arrays().collect::<Vec<_>>())
-            .field("deleted_groups", &self.deleted_groups().collect::<Vec<_>>())
-            .field("deleted_arrays", &self.deleted_arrays().collect::<Vec<_>>())
-            .field("updated_arrays", &self.updated_arrays().collect::<Vec<_>>())
-            .field("updated_groups", &self.updated_groups().collect::<Vec<_>>())
-            .field("updated_chunks", &self.updated_chunks().collect::<Vec<_>>())
-            .field("moved_nodes", &self.moved_nodes().collect::<Vec<_>>())
-            .finish()
-    }
-}
+debug_struct!(TransactionLog, it => {
+    id: it.id(),
+    new_groups: it.new_groups().collect::<Vec<_>>(),
+    new_arrays: it.new_arrays().collect::<Vec<_>>(),
+    deleted_groups: it.deleted_groups().collect::<Vec<_>>(),
+    deleted_arrays: it.deleted_arrays().collect::<Vec<_>>(),
+    updated_arrays: it.updated_arrays().collect::<Vec<_>>(),
+    updated_groups: it.updated_groups().collect::<Vec<_>>(),
+    updated_chunks: it.updated_chunks().collect::<Vec<_>>(),
+    moved_nodes: it.moved_nodes().collect::<Vec<_>>(),
+});
 
 /// The chunks of one array that a commit set or deleted, borrowed from the log.
 #[derive(Clone, Copy)]
@@ -231,14 +226,10 @@ impl<'a> UpdatedChunks<'a> {
     }
 }
 
-impl fmt::Debug for UpdatedChunks<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UpdatedChunks")
-            .field("node_id", &self.node_id())
-            .field("len", &self.len())
-            .finish()
-    }
-}
+debug_struct!(UpdatedChunks<'_>, it => {
+    node_id: it.node_id(),
+    len: it.len(),
+});
 
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,13 @@
 //! The part of the configuration about virtual chunks: where foreign objects may lie.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde_yaml_ng::value::{Tag, TaggedValue};
 use serde_yaml_ng::{Mapping, Value};
 
 use super::section::{Entry, Setting, UnknownKeys, invalid, mapping, section, take};
 use crate::VirtualLocation;
+use crate::debug::debug_struct;
 use crate::error::FormatError;
 
 /// `virtual_chunk_containers`: the places where virtual chunks may lie, by key.
@@ -80,14 +80,10 @@ pub struct HttpOptions {
     pub headers: BTreeMap<String, String>,
 }
 
-impl fmt::Debug for HttpOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpOptions")
-            .field("options", &self.options)
-            .field("headers", &self.headers.keys())
-            .finish()
-    }
-}
+debug_struct!(HttpOptions, it => {
+    options: it.options,
+    headers: it.headers.keys(),
+});
 
 section! { whole
     /// Options of S3 and its kin.

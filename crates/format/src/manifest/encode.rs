@@ -1,13 +1,12 @@
 //! Writing manifests, ref by ref.
 
-use std::fmt;
-
 use bytes::Bytes;
 use flatbuffers::{FlatBufferBuilder, Vector, WIPOffset};
 
 use super::intern::Interner;
 use super::location_dictionary::{LocationDictionary, LocationWriter};
 use super::{Checksum, ChunkRef};
+use crate::debug::debug_struct;
 use crate::envelope::{FileKind, IDENTIFIER, MAX_BODY_LEN, SpecVersion, Writer};
 use crate::error::{FormatError, FormatFile, SortedList};
 use crate::generated as fb;
@@ -446,11 +445,7 @@ impl ManifestEncoder {
     }
 }
 
-impl fmt::Debug for ManifestEncoder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ManifestEncoder")
-            .field("id", &self.id)
-            .field("refs", &self.total)
-            .finish_non_exhaustive()
-    }
-}
+debug_struct!(ManifestEncoder, it => {
+    id: it.id,
+    refs: it.total,
+});

@@ -8,6 +8,7 @@ use std::fmt;
 use bytes::Bytes;
 use zstd::zstd_safe::{self, CCtx, CDict, DCtx, DDict};
 
+use crate::debug::debug_struct;
 use crate::error::LocationError;
 
 /// Longest location that is compressed, in bytes: readers make no more room.
@@ -118,13 +119,9 @@ impl LocationDictionary {
     }
 }
 
-impl fmt::Debug for LocationDictionary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LocationDictionary")
-            .field("len", &self.0.len())
-            .finish()
-    }
-}
+debug_struct!(LocationDictionary, it => {
+    len: it.0.len(),
+});
 
 /// Decompresses locations, one after another.
 pub struct LocationReader {

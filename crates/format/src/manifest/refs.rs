@@ -1,11 +1,11 @@
 //! Chunk refs as they are read in place from a manifest's body, and the search among them.
 
 use std::cmp::Ordering;
-use std::fmt;
 
 use super::raw::{self, Table};
 use super::ref_box::RefBox;
 use super::{Checksum, ChunkRef, Manifest, slot};
+use crate::debug::debug_struct;
 use crate::error::{FormatError, FormatFile, MalformedBody};
 use crate::id::{ChunkId, NodeId};
 use crate::index::ChunkIndex;
@@ -157,14 +157,10 @@ impl<'a> ArrayRefs<'a> {
     }
 }
 
-impl fmt::Debug for ArrayRefs<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ArrayRefs")
-            .field("node_id", &self.node)
-            .field("len", &self.len)
-            .finish_non_exhaustive()
-    }
-}
+debug_struct!(ArrayRefs<'_>, it => {
+    node_id: it.node,
+    len: it.len,
+});
 
 /// One chunk ref, borrowed from its manifest.
 #[derive(Clone, Copy)]
@@ -297,11 +293,7 @@ impl<'a> RefRecord<'a> {
     }
 }
 
-impl fmt::Debug for RefRecord<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RefRecord")
-            .field("index", &self.index())
-            .field("chunk_ref", &self.chunk_ref())
-            .finish_non_exhaustive()
-    }
-}
+debug_struct!(RefRecord<'_>, it => {
+    index: it.index(),
+    chunk_ref: it.chunk_ref(),
+});

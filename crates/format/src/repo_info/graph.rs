@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::edit_error::RepoEditError;
 use super::metadata::Metadata;
+use crate::debug::debug_struct;
 use crate::error::FormatError;
 use crate::id::SnapshotId;
 use crate::text::Text;
@@ -311,13 +312,9 @@ impl fmt::Debug for SnapshotGraph {
     }
 }
 
-impl fmt::Debug for SnapshotInfo<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SnapshotInfo")
-            .field("id", &self.id())
-            .field("parent_id", &self.parent_id())
-            .field("flushed_at", &self.flushed_at())
-            .field("message", &self.message())
-            .finish_non_exhaustive()
-    }
-}
+debug_struct!(SnapshotInfo<'_>, it => {
+    id: it.id(),
+    parent_id: it.parent_id(),
+    flushed_at: it.flushed_at(),
+    message: it.message(),
+});

@@ -1,7 +1,6 @@
 //! Writing snapshots, node by node.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use bytes::Bytes;
 use flatbuffers::{FlatBufferBuilder, WIPOffset};
@@ -9,6 +8,7 @@ use serde_json::Value;
 
 use super::{DimensionShape, INITIAL_MESSAGE, ManifestFileInfo, SnapshotRoot};
 use crate::budget::Budget;
+use crate::debug::debug_struct;
 use crate::envelope::{DecodeLimits, FileKind, IDENTIFIER, SpecVersion, Writer};
 use crate::error::{FormatError, FormatFile, SortedList};
 use crate::flexbuffers;
@@ -526,11 +526,7 @@ pub fn initial_snapshot_in(version: SpecVersion, flushed_at: u64, writer: &Write
         .expect("BUG: the initial snapshot is always valid")
 }
 
-impl fmt::Debug for SnapshotEncoder<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SnapshotEncoder")
-            .field("header", &self.header)
-            .field("nodes", &self.nodes.len())
-            .finish_non_exhaustive()
-    }
-}
+debug_struct!(SnapshotEncoder<'_>, it => {
+    header: it.header,
+    nodes: it.nodes.len(),
+});

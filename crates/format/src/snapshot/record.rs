@@ -1,9 +1,9 @@
 //! Nodes as they are read in place from a snapshot's body.
 
-use std::fmt;
 use std::ops::Range;
 
 use super::DimensionShape;
+use crate::debug::debug_struct;
 use crate::envelope::SpecVersion;
 use crate::generated as fb;
 use crate::id::{ManifestId, NodeId};
@@ -76,15 +76,11 @@ impl<'a> NodeRecord<'a> {
     }
 }
 
-impl fmt::Debug for NodeRecord<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NodeRecord")
-            .field("id", &self.id())
-            .field("path", &self.path())
-            .field("array", &self.array())
-            .finish_non_exhaustive()
-    }
-}
+debug_struct!(NodeRecord<'_>, it => {
+    id: it.id(),
+    path: it.path(),
+    array: it.array(),
+});
 
 /// The data of an array beyond that of other nodes, borrowed from its snapshot.
 #[derive(Clone, Copy)]
@@ -167,18 +163,11 @@ impl<'a> ArrayRecord<'a> {
     }
 }
 
-impl fmt::Debug for ArrayRecord<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ArrayRecord")
-            .field("shape", &self.shape().collect::<Vec<_>>())
-            .field(
-                "dimension_names",
-                &self.dimension_names().map(Iterator::collect::<Vec<_>>),
-            )
-            .field("manifests", &self.manifests().collect::<Vec<_>>())
-            .finish()
-    }
-}
+debug_struct!(ArrayRecord<'_>, it => {
+    shape: it.shape().collect::<Vec<_>>(),
+    dimension_names: it.dimension_names().map(Iterator::collect::<Vec<_>>),
+    manifests: it.manifests().collect::<Vec<_>>(),
+});
 
 /// An array's pointer to one manifest, borrowed from its snapshot.
 #[derive(Clone, Copy)]
@@ -225,11 +214,7 @@ impl<'a> ManifestRefRecord<'a> {
     }
 }
 
-impl fmt::Debug for ManifestRefRecord<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ManifestRefRecord")
-            .field("id", &self.id())
-            .field("extents", &self.extents())
-            .finish()
-    }
-}
+debug_struct!(ManifestRefRecord<'_>, it => {
+    id: it.id(),
+    extents: it.extents(),
+});

@@ -1,11 +1,10 @@
 //! Writing transaction logs.
 
-use std::fmt;
-
 use bytes::Bytes;
 use flatbuffers::{FlatBufferBuilder, Vector, WIPOffset};
 
 use super::{LogRoot, MovedNode, moves};
+use crate::debug::debug_struct;
 use crate::envelope::{FileKind, IDENTIFIER, SpecVersion, Writer};
 use crate::error::{FormatError, FormatFile, SortedList};
 use crate::generated as fb;
@@ -332,10 +331,6 @@ pub fn initial_transaction_log(writer: &Writer) -> Bytes {
         .expect("BUG: an empty log is always valid")
 }
 
-impl fmt::Debug for TransactionLogEncoder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TransactionLogEncoder")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
+debug_struct!(TransactionLogEncoder, it => {
+    id: it.id,
+});

@@ -1,8 +1,8 @@
 //! Nodes that moved, in logs of spec 2.
 
 use std::cmp::Ordering;
-use std::fmt;
 
+use crate::debug::debug_struct;
 use crate::error::{FormatError, FormatFile, SortedList};
 use crate::generated as fb;
 use crate::id::NodeId;
@@ -85,16 +85,12 @@ impl<'a> MovedNodeRecord<'a> {
     }
 }
 
-impl fmt::Debug for MovedNodeRecord<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MovedNodeRecord")
-            .field("from", &self.from())
-            .field("to", &self.to())
-            .field("id", &self.id())
-            .field("kind", &self.kind())
-            .finish()
-    }
-}
+debug_struct!(MovedNodeRecord<'_>, it => {
+    from: it.from(),
+    to: it.to(),
+    id: it.id(),
+    kind: it.kind(),
+});
 
 /// Compares two paths segment by segment, so that the prefix comes first.
 fn compare(one: &str, other: &str) -> Ordering {
