@@ -12,7 +12,7 @@ use crate::AlphaId;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AlphaError {
-    /// There is none.
+    /// The repository does not exist.
     #[error(
         "there is no repository of the alpha generation at {location}: it would have numbered files of a branch `main` below r/"
     )]

@@ -35,7 +35,7 @@ pub const ALPHA: &str = "alpha";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ImportReport {
-    /// Commits that were made; the initial snapshot is none.
+    /// Commits that were made, without the initial snapshot.
     pub commits: u64,
     /// Branches, `main` included.
     pub branches: u64,
@@ -49,7 +49,7 @@ pub struct ImportReport {
     pub virtual_chunks: u64,
     /// Chunks outside the grids of their arrays, which no reader could see; of all snapshots together.
     pub hidden_chunks: u64,
-    /// Keys among the refs that are none and were left out: a ref under a damaged name may be one.
+    /// Keys among the refs that are no refs and were left out; one of them may be a ref with a damaged name.
     pub strays: Vec<String>,
     /// Where `main` points.
     pub main: Option<SnapshotId>,

@@ -589,7 +589,7 @@ fn storage_error(kind: CachedKind, id: &str, source: StorageError) -> FetchError
     }
 }
 
-/// Returns a file that was read, or why there is none.
+/// Returns a file that was read, or the error of the read.
 fn file_or_why(
     kind: CachedKind,
     id: [u8; 12],

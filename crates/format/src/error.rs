@@ -25,7 +25,7 @@ pub enum FormatError {
     Truncated {
         /// The file.
         file: FormatFile,
-        /// Bytes that must be there, as far as can be told.
+        /// The known minimum of bytes.
         needed: usize,
         /// Bytes that are there.
         found: usize,
@@ -320,7 +320,7 @@ pub enum FormatError {
         /// The field.
         field: &'static str,
     },
-    /// The dictionary for the locations of a manifest is none.
+    /// The dictionary for the locations of a manifest is invalid.
     #[error("{file} has an unusable dictionary for its locations: {reason}")]
     LocationDictionary {
         /// The file.

@@ -42,7 +42,7 @@ pub fn grant(access: VirtualAccess, text: &str) -> Result<VirtualAccess, Error> 
 }
 
 /// Grants a repository access to what lies below a prefix, as [`grant`] does, with credentials that the caller supplies:
-/// `identity` opens the buckets. The option `credentials`, which asks for those of the environment, is none here.
+/// `identity` opens the buckets. The option `credentials`, which asks for those of the environment, does not exist here.
 ///
 /// # Errors
 /// As [`grant`].

@@ -14,7 +14,7 @@ use std::str::FromStr;
 /// - `memory:` is a store in memory: a new, empty one each time it is opened.
 /// - Any other `scheme:…` goes to the opener that is registered for that scheme with [`Schemes`](crate::Schemes).
 ///
-/// A scheme has at least two letters, so that a drive letter is none.
+/// A scheme has at least two letters, so that a drive letter is no scheme.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Location {
     text: String,

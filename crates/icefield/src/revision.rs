@@ -94,7 +94,7 @@ impl RevisionSpec {
     /// Finds the snapshot that is meant.
     ///
     /// # Errors
-    /// [`NotFound`](crate::ErrorKind::NotFound) if there is none, and what reading says.
+    /// [`NotFound`](crate::ErrorKind::NotFound) if it does not exist, and the errors of reading.
     pub async fn resolve(&self, repository: &Repository) -> Result<SnapshotId, Error> {
         self.resolve_from(repository, None).await
     }
@@ -243,7 +243,7 @@ impl Reading {
         }
     }
 
-    /// Resolves a bare word that is no branch; if it is nothing else either, `absent` says so.
+    /// Resolves a bare word that is no branch; `absent` is the error if it is no tag or id either.
     async fn tag_or_id(
         &self,
         word: &str,

@@ -22,7 +22,7 @@ const OPTIONS: &[&str] = &[
     "sort_lists",
 ];
 
-/// Opens buckets of S3 and its likes: `s3://bucket/prefix?region=…&endpoint=…`.
+/// Opens buckets of S3 and compatible services: `s3://bucket/prefix?region=…&endpoint=…`.
 ///
 /// Values that neither the URL nor this sets come from the usual variables and profiles of the
 /// environment; keys also, with the feature `s3-aws-config`, from wherever Amazon's own programs find them: single

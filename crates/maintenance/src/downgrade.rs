@@ -1,11 +1,11 @@
 //! Making a copy of spec version 1 of a repository of version 2.
 //!
 //! It is a [copy](crate::CopyRepository) whose metadata files are written anew, with the ids that they have; chunk objects are
-//! copied byte for byte. What version 1 has no place for is told apart by what it means to readers:
+//! copied byte for byte. Data that version 1 cannot express fall into two groups, by their effect on readers:
 //!
 //! - What a reader would miss is refused: chunk grids that are rectilinear or cannot be read, locations of virtual chunks that
 //!   version 1 cannot spell, names of refs with a slash. Nothing is written then. On request, the refs that lead there are left out.
-//! - Everything else is told in the report, and the copy does without it: that nodes were moved and not made anew, the status,
+//! - Everything else is reported and left out of the copy: that nodes were moved and not created, the status,
 //!   feature flags, the metadata of the repository, the operations log.
 //!
 //! All of it is found out before anything is written, for which manifests are read once more than a copy reads them.

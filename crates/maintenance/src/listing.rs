@@ -33,7 +33,7 @@ impl ObjectKind {
         }
     }
 
-    /// The file of an id, as errors name it; of a chunk, which is no file of metadata, there is none.
+    /// The file of an id, as errors name it; `None` for chunks, which are no metadata files.
     ///
     /// # Panics
     /// For a chunk.

@@ -110,7 +110,7 @@ pub(crate) async fn delete_tag(repository: &Repository, name: &str) -> Result<()
     landed(repository.delete_tag(&tag).await?, "tag", name)
 }
 
-/// Opens a session that only moves nodes. Refuses it for every reason for which its commit would be refused.
+/// Opens a session that only moves nodes. It fails for every reason for which its commit would fail.
 pub(crate) async fn rearrange_session(
     repository: Repository,
     branch: BranchName,

@@ -113,7 +113,7 @@ impl Ledger {
 
     /// Decides a move of a branch that was unknown, or refused, by what the branch says now. A refusal may be
     /// the answer to a repetition, sent by a client below us, of a request that had landed: one that cannot be
-    /// checked is unknown, whatever it is that hinders the check.
+    /// checked is unknown, whatever prevents the check.
     async fn settle(
         &self,
         files: &RefFiles,

@@ -67,7 +67,7 @@ pub enum Edit {
     CreateTag {
         /// The new tag.
         name: TagName,
-        /// Where it points, for ever.
+        /// Its target, which never changes.
         target: SnapshotId,
     },
     /// Deletes a tag; its name stays taken.
@@ -184,7 +184,7 @@ pub enum EditOutcome {
 }
 
 impl EditOutcome {
-    /// A refusal that cannot be told from a success whose reply was lost.
+    /// A refusal that may be a success whose reply was lost.
     pub(crate) fn unchecked(target: String, source: BoxError) -> Self {
         Self::Unknown(StorageError::Failed {
             action: "check of a refused edit",

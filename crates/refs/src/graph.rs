@@ -55,10 +55,10 @@ pub trait Graph: Send + Sync {
     /// Why nothing is.
     type Error: From<RefsError> + Send;
 
-    /// Reads what is told of a snapshot.
+    /// Reads the entry of a snapshot.
     fn read(&self, id: SnapshotId) -> impl Future<Output = Result<Self::Node, Self::Error>> + Send;
 
-    /// Returns what is told of a snapshot, if that needs no request.
+    /// Returns the entry of a snapshot, if that needs no request.
     fn held(&self, id: SnapshotId) -> Option<Self::Node> {
         let _ = id;
         None

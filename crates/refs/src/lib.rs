@@ -1,7 +1,7 @@
 //! The ledger of an Icechunk repository: everything of it that changes in place. Branches, tags and tombstones, what came
 //! before each snapshot, the configuration, and whether there is a repository at all.
 //!
-//! A *branch* points to a snapshot and moves; a *tag* points to one for ever. A deleted tag leaves a *tombstone*, so that its
+//! A *branch* points to a snapshot and moves; a *tag* always points to the same one. A deleted tag leaves a *tombstone*, so that its
 //! name is never given again. Each change is an [`Edit`], a value that says what must hold for it to land; [`Ledger::apply`]
 //! answers *done*, *refused* or *unknown*.
 //!

@@ -40,7 +40,7 @@ pub struct Received {
     pub branches: Vec<ReceivedBranch>,
     /// Tags, whose names must be free.
     pub tags: Vec<(TagName, SnapshotId)>,
-    /// Names that are taken for ever, and what the tags pointed to, where that is known.
+    /// Names of deleted tags, and the targets of the tags, where they are known.
     pub deleted_tags: Vec<(TagName, Option<SnapshotId>)>,
     /// The settings that the repository must have when the edit lands, and those that it has afterwards; none to leave them as they are.
     pub settings: Option<Box<(RepoSettings, RepoSettings)>>,

@@ -64,7 +64,7 @@ impl fmt::Debug for Upgrade {
 }
 
 impl Upgrade {
-    /// Looks at the repository; none if there is none. Writes nothing.
+    /// Reads the state of the repository; `None` if it does not exist. Writes nothing.
     ///
     /// # Errors
     /// [`RefsError::AlreadyUpgraded`], [`RefsError::NotUnderstood`], [`RefsError::SpelledTwice`], [`RefsError::Config`],

@@ -80,7 +80,7 @@ impl Loaded {
         self.snapshot.as_ref()?.node(path)
     }
 
-    /// Whether it is the initial snapshot as every repository began with: that of today's says as much.
+    /// Whether it is the initial snapshot of an alpha repository: the initial snapshot of today's format has the same content.
     pub(super) fn is_nothing(&self) -> bool {
         self.snapshot.as_ref().is_none_or(|it| {
             it.nodes().is_empty()

@@ -47,13 +47,13 @@ pub enum ForkBlobError {
         "the serialised fork makes no sense, so that it was changed on its way or made by another program: {0}"
     )]
     Invalid(String),
-    /// A path in it is none.
+    /// A path in it is invalid.
     #[error("the serialised fork makes no sense")]
     Path(#[from] PathError),
     /// A document in it is no metadata.
     #[error("the serialised fork makes no sense")]
     Metadata(#[from] MetadataError),
-    /// An id in it is none.
+    /// An id in it is invalid.
     #[error("the serialised fork makes no sense")]
     Format(#[from] FormatError),
     /// It cannot be encoded.

@@ -12,7 +12,7 @@ use super::time::{CLOCK_TOLERANCE, time_of};
 /// A session of this age writes a lease, and renews it when it was last renewed as long ago.
 pub const LEASED_AFTER: Duration = Duration::from_secs(15 * 60);
 
-/// A collection that has not said for so long that it runs has stopped. It says so more often than that.
+/// A collection whose state was not renewed for so long has stopped. A running one renews it more often.
 pub const STOPPED_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// How far a collection is.

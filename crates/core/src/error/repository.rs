@@ -8,7 +8,7 @@ use icefield_storage::{Key, StorageError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RepositoryError {
-    /// There is none.
+    /// The repository does not exist.
     #[error("there is no repository at {location}: create one first, or check the location")]
     NotFound {
         /// The store.
@@ -47,7 +47,7 @@ pub enum RepositoryError {
         /// Why, and what to do, if the store says.
         reason: Option<String>,
     },
-    /// Whether the repository was created cannot be told.
+    /// It is unknown whether the repository was created.
     #[error(
         "it is not known whether the repository at {location} was created: open it to find out"
     )]

@@ -226,7 +226,7 @@ pub enum SessionError {
         /// The object.
         key: Key,
     },
-    /// Whether an object was stored cannot be told. Nothing refers to it: try again.
+    /// It is unknown whether an object was stored. Nothing refers to it: try again.
     #[error("it is not known whether {key} was stored: try again")]
     WriteUnknown {
         /// The object.

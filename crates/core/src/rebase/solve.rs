@@ -17,7 +17,7 @@ use crate::grid::within;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Resolution {
-    /// There is none: the rebase fails.
+    /// No resolution: the rebase fails.
     Fail,
     /// Our edit stays. Not possible where it has nowhere to go: that fails.
     Ours,

@@ -54,7 +54,7 @@ impl RepositoryBuilder {
         self
     }
 
-    /// Sets configuration that goes before what is stored; [`RepositoryBuilder::create`] stores it.
+    /// Sets configuration that takes precedence over the stored one; [`RepositoryBuilder::create`] stores it.
     #[must_use]
     pub fn config(mut self, config: RepositoryConfig) -> Self {
         self.config = config;

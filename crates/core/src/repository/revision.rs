@@ -128,7 +128,7 @@ impl Repository {
     /// Finds the ref or snapshot that a bare word means: a branch, else a tag, else a snapshot id.
     ///
     /// # Errors
-    /// [`icefield_refs::RefsError::BranchNotFound`] if it is none of them; what the store says.
+    /// [`icefield_refs::RefsError::BranchNotFound`] if it is neither; the error of the store.
     pub async fn start_of_word(&self, word: &str) -> Result<Start, RepositoryError> {
         let refs = &self.0.ledger;
         let branch = BranchName::parse(word).map_err(icefield_refs::RefsError::from)?;

@@ -40,7 +40,7 @@ struct RepositoryWalk {
     sizes: HashMap<Key, Option<u64>>,
 }
 
-/// Returns what is wrong with the repository at a store; nothing if it is sound, or if there is none.
+/// Returns the faults of the repository at a store; none if it is sound or does not exist.
 pub async fn problems(storage: &Arc<dyn Storage>) -> Vec<String> {
     let repository = match Repository::open(Arc::clone(storage)).await {
         Ok(repository) => repository,

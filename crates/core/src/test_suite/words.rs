@@ -141,13 +141,13 @@ pub async fn try_write(
         .await
 }
 
-/// Reads a chunk, `None` if there is none.
+/// Reads a chunk; `None` if it is absent.
 pub async fn read(session: &Session, at: &str, index: &[u32]) -> Option<Bytes> {
     let chunk = session.chunk(&path(at), index, ByteRange::All).await;
     chunk.unwrap_or_else(|error| panic!("cannot read chunk {index:?} of {at}: {error:?}"))
 }
 
-/// Asserts what a chunk holds; `None`: that there is none.
+/// Asserts the bytes of a chunk; `None`: that it is absent.
 pub async fn holds(session: &Session, at: &str, index: &[u32], bytes: Option<&[u8]>) {
     let found = read(session, at, index).await;
     assert!(

@@ -10,7 +10,7 @@ use icefield_format::{
 
 use super::{VirtualChunkError, VirtualSource, verbatim};
 
-/// Containers by their prefixes, the longest first. One whose prefix is none contains nothing.
+/// Containers by their prefixes, the longest first. One with an invalid prefix contains nothing.
 #[derive(Debug)]
 pub struct Containers {
     all: Vec<(VirtualLocation, Arc<VirtualChunkContainer>)>,

@@ -40,7 +40,7 @@ impl RepositoryConfig {
     /// Reads the configuration out of `repo`.
     ///
     /// # Errors
-    /// `TooLarge`; `FlexBuffers` if it is none; `ConfigValue` with the key at fault.
+    /// `TooLarge`; `FlexBuffers` if it is no such buffer; `ConfigValue` with the key at fault.
     pub fn decode_flexbuffers(document: &[u8]) -> Result<Self, FormatError> {
         let file = FormatFile::RepoInfo;
         if document.len() > MAX_FILE_LEN {

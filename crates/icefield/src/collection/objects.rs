@@ -7,7 +7,7 @@ use super::pattern::Pattern;
 use super::{MOST, is_document, settled, too_many};
 use crate::{Error, Schemes};
 
-/// Keys of one directory that are listed in vain before the list goes on behind it.
+/// Keys of one directory that are listed without a match before the list skips it.
 const IN_VAIN: u32 = 1000;
 
 /// Returns the names below the base that match, sorted.
@@ -55,7 +55,7 @@ impl Matches<'_> {
         Ok(None)
     }
 
-    /// Looks at an object. Returns the key behind which to go on, if there were many in vain.
+    /// Visits an object. Returns the key after which the list continues, if many keys did not match.
     fn object(&mut self, object: &ObjectMeta) -> Option<Key> {
         let names: Vec<&str> = object.key.segments().collect();
         let owned = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect();

@@ -7,7 +7,7 @@ use crate::{Error, ErrorKind, Location, Schemes};
 /// Pages that are read for one pattern.
 const MOST_PAGES: usize = 10_000;
 
-/// Returns the names below the base that match, sorted; `None` if the place is none that has such pages.
+/// Returns the names below the base that match, sorted; `None` if the place has no such pages.
 ///
 /// Hierarchies are not among them: a web server cannot list what they have.
 pub(super) async fn found(

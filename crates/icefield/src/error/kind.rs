@@ -9,7 +9,7 @@ pub enum ErrorKind {
     Conflict,
     /// A repository, ref, snapshot, node or file is not there. Check the name.
     NotFound,
-    /// It is there already, or its name is taken for ever. Choose another name or place.
+    /// It exists already, or its name is taken for good. Choose another name or place.
     AlreadyExists,
     /// Writes are not allowed here. Open a writable session, or the store with write access.
     ReadOnly,

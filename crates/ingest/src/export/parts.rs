@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! begin      nothing is in the way; a temporary directory is made   -- BegunExport -->
-//! run_part   chunks of a run of places, in any order, as often as one likes
+//! run_part   chunks of a run of places, in any order, any number of times
 //! finish     documents; the temporary directory gets its final name
 //! ```
 //! A part that is written twice, or by a process that dies, writes the same bytes to the same keys.

@@ -138,7 +138,7 @@ impl Zip {
     }
 }
 
-/// Fails if there is anything, be it an empty directory.
+/// Fails if there is anything, even an empty directory.
 fn check_absent(path: &Path) -> Result<(), ExportError> {
     check_free(path, None)?;
     match path.is_dir() {

@@ -329,7 +329,7 @@ async fn apply(destination: &Repository, name: String, edit: Edit) -> Result<(),
     }
 }
 
-/// Takes the name of a tag for ever: first its tombstone, so that no reader ever sees the tag, then the file that keeps
+/// Reserves the name of a deleted tag: first its tombstone, so that no reader ever sees the tag, then the file that keeps
 /// the reference implementation from giving the name again.
 async fn bury(
     destination: &Repository,

@@ -296,7 +296,7 @@ impl Transfer<'_> {
         Ok(moved)
     }
 
-    /// Writes the log of a snapshot anew and returns its size; none if there is none that tells all.
+    /// Rewrites the log of a snapshot and returns its size; `None` if there is no complete log.
     async fn rewrite_log(
         &self,
         rewriter: &Rewriter<'_>,

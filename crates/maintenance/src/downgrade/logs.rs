@@ -1,6 +1,6 @@
 //! Transaction logs of spec version 2 written anew in version 1.
 //!
-//! Version 1 has no moves: a node that moved is told as deleted and created, under the id that it keeps. And it has no list of the
+//! Version 1 has no moves: a node that moved is recorded as deleted and created, under the id that it keeps. And it has no list of the
 //! logs of commits that expired: their changes go into the log of the one that stays, as an expiration of version 1 does it.
 
 use std::collections::{BTreeMap, BTreeSet};

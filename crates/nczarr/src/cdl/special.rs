@@ -232,7 +232,7 @@ pub(super) fn take_special(
     Ok(Taken::Yes)
 }
 
-/// Returns whether an attribute of the root group speaks of the file, and is none of the dataset.
+/// Returns whether an attribute of the root group describes the file and is not part of the dataset.
 pub(super) fn is_of_file(name: &str) -> bool {
     matches!(
         name,

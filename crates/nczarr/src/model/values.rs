@@ -82,7 +82,7 @@ impl Values {
         each!(self, list => list.len())
     }
 
-    /// Returns whether there is none.
+    /// Returns whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

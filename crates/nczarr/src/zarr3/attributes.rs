@@ -107,7 +107,7 @@ fn fill(values: &Values, is_bytes: bool) -> Value {
     }
 }
 
-/// Reads a fill value; `None` if it is none of the array's elements.
+/// Reads a fill value; `None` if it is no element of the array's type.
 fn read_fill(value: &Value, array: OfArray) -> Option<Values> {
     let data_type = array.data_type;
     let encoded = value.as_str().and_then(base64::decoded);

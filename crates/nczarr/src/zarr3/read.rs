@@ -60,7 +60,7 @@ pub fn read_zarr3(documents: &BTreeMap<String, Value>) -> Result<Dataset, Nczarr
     Ok(dataset)
 }
 
-/// The record of a node; nothing where it is none that can be read, since any program may write attributes.
+/// The record of a node; `None` if it cannot be read, since any program may write attributes.
 fn record(attributes: &Map<String, Value>) -> Map<String, Value> {
     let record = attributes.get(RECORD).and_then(parsed);
     record.unwrap_or_default()

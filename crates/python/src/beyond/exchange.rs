@@ -138,7 +138,7 @@ impl Place {
     }
 }
 
-/// Reads what an export is told.
+/// Parses the options of an export.
 fn described(session: &Session, destination: &str, what: &str) -> Result<(Export, Place), Failure> {
     let session = session.handle()?;
     let what = options(what)?;

@@ -1,4 +1,4 @@
-//! Replacing `repo`: edits that wait for each other share a write, and each of them is told what became of it.
+//! Replacing `repo`: edits that wait for each other share a write, and each gets its own outcome.
 //!
 //! An error that one edit causes is returned to that edit alone: where a content with all of them cannot be written, a batch is halved
 //! until it can, and an edit whose earlier write cannot be looked for leaves the batch.
@@ -81,7 +81,7 @@ impl RepoObject {
         }
     }
 
-    /// Answers at least `own`. What the store does not answer is told to that one alone: the others try for themselves.
+    /// Settles at least `own`. A failure of the store is the outcome of that edit alone: the others are tried by their callers.
     async fn publish(&self, batch: &mut Batch<'_>, own: &Arc<Waiting>) {
         let shared = self.shared();
         batch.take_waiting();

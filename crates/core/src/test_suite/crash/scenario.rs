@@ -10,7 +10,7 @@ use icefield_storage::wrap::fault::{Decision, Delivery, When};
 use crate::test_suite::Trial;
 use crate::{Repository, RepositoryBuilder, Session, SnapshotId};
 
-/// Something a user does. An error is what the user was told; nothing may be half done then.
+/// An operation of a user. After an error, no part of it may be done.
 pub type Act = fn(Ground) -> BoxFuture<'static, Result<(), ReportedOutcome>>;
 
 /// One thing that happens wholly or not at all.
@@ -171,7 +171,7 @@ impl Ground {
         self.notes().session = Some(session.clone());
     }
 
-    /// Notes a commit that the user was told of.
+    /// Records a commit that was acknowledged.
     pub fn acknowledged(&self, id: SnapshotId) {
         self.notes().acknowledged.push(id);
     }

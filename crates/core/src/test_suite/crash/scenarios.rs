@@ -195,7 +195,7 @@ fn save_config(ground: Ground, threshold: u16) -> Done {
     .boxed()
 }
 
-/// The user was told that an edit of a ref landed; anything else ends the step.
+/// Succeeds if an edit of a ref landed; anything else ends the step.
 fn edited(outcome: Result<EditOutcome, RepositoryError>) -> Result<(), ReportedOutcome> {
     match outcome? {
         EditOutcome::Done(_) => Ok(()),

@@ -12,7 +12,7 @@ use crate::{ByteRange, NodeKind, NodePath, Session};
 /// One node.
 #[derive(Clone, Debug, Eq)]
 pub(super) struct Node {
-    /// Its real id, where it is known: by it a moved node is told from a new one. States are equal without it.
+    /// Its real id, where it is known, which distinguishes a moved node from a new one. Comparisons of states ignore it.
     pub(super) id: Option<NodeId>,
     pub(super) attributes: BTreeMap<String, u64>,
     /// Of an array: its length, and the chunks that exist.

@@ -4,7 +4,7 @@ use super::model::{Model, Op};
 use crate::test_suite::words::path;
 use crate::{Session, SessionError, WriteMode};
 
-/// Does to a session what the model was told.
+/// Applies the operation of the model to a session.
 pub(super) async fn perform(session: &Session, op: &Op, after: &Model) -> Result<(), String> {
     let text = |error: SessionError| format!("{error:?}");
     match op {

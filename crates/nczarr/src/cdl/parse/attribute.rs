@@ -66,7 +66,7 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    /// Reads constants up to what is none.
+    /// Reads constants up to the first other token.
     fn constants(&mut self) -> Result<Vec<Constant>, CdlError> {
         let mut constants = Vec::new();
         if self.token == Token::Sign(b';') {

@@ -41,7 +41,7 @@ const WHOLE: [DataType; 8] = [
 ];
 
 impl Constant {
-    /// Reads a word as a constant; `None` if it is none.
+    /// Reads a word as a constant; `None` if it is no constant.
     pub(super) fn of(token: &Token, position: Position) -> Result<Option<Self>, CdlError> {
         let kind = match token {
             Token::Text(text) => ConstantKind::Text(text.clone()),
@@ -282,7 +282,7 @@ fn double(text: &str) -> Option<f64> {
     }
 }
 
-/// Reads a number; `None` if it is none.
+/// Reads a number; `None` if the text is no number.
 fn number_of(text: &str, position: Position) -> Result<Option<ConstantKind>, CdlError> {
     if let Some(kind) = special(text) {
         return Ok(Some(kind));
