@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use crate::stage::{self, Asked, Stage};
-use crate::{codegen, layers, process, tools, workspace};
+use crate::{api, codegen, layers, process, tools, workspace};
 
 /// Runs the checks.
 ///
@@ -26,6 +26,7 @@ fn stages() -> Vec<Stage> {
         Stage::that_may_skip("advisories", tools::advisories).needs(&["tools"]),
         Stage::new("clippy", clippy).alone(),
         Stage::new("doc", doc).alone(),
+        Stage::that_may_skip("api", api::check).alone(),
         Stage::new("features", features).alone(),
         Stage::new("package", package),
     ]

@@ -5,6 +5,7 @@
     reason = "a program has no public surface; `pub` marks what a module offers its siblings"
 )]
 
+mod api;
 mod archives;
 mod bench;
 mod budget;
@@ -79,6 +80,12 @@ enum Command {
         #[arg(long)]
         circles: bool,
     },
+    /// Compares the public API of each published library with the lists in `docs/api`.
+    Api {
+        /// Writes the lists anew instead.
+        #[arg(long)]
+        accept: bool,
+    },
     /// Makes the wheel of the Python package, and checks it.
     Wheel {
         /// Builds it optimised, for systems with an old glibc; without this, it is packed from the build that the tests use.
@@ -103,6 +110,8 @@ fn main() -> ExitCode {
         Command::Codegen { check } => codegen::run(check),
         Command::Bench { args } => bench::run(&args),
         Command::BenchArchives { args } => bench::archives(&args),
+        Command::Api { accept: true } => api::accept(),
+        Command::Api { accept: false } => api::command(),
         Command::Layers { circles: true } => layers::print_circles(),
         Command::Layers { circles: false } => layers::run(),
         Command::Wheel { release } => wheel::command(release),
