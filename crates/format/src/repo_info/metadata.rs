@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::budget::Budget;
+use crate::envelope::DecodeLimits;
 use crate::error::{FormatError, FormatFile};
 use crate::flexbuffers;
 use crate::text::Text;
@@ -17,8 +18,15 @@ const FILE: FormatFile = FormatFile::RepoInfo;
 pub(super) struct Metadata(pub(super) Vec<(Text, Bytes)>);
 
 impl Metadata {
+    /// Encodes values. Refuses what a reader with the default limits would refuse: no reader could open the repository.
     pub(super) fn encode(values: &BTreeMap<String, Value>) -> Result<Self, FormatError> {
+        let limit = DecodeLimits::default().max_metadata;
+        let budget = Budget::new(limit);
         let encode = |(name, value): (&String, &Value)| {
+            budget.spend(name.len());
+            if budget.spend_on(value).is_err() && budget.is_exceeded() {
+                return Err(FormatError::MetadataTooLarge { file: FILE, limit });
+            }
             let encoded = flexbuffers::encode_flexbuffers(value);
             let encoded = encoded.map_err(|reason| {
                 let (file, name) = (FILE, name.clone());

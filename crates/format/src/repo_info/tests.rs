@@ -676,6 +676,28 @@ fn values_that_many_share_are_not_copied() {
     );
 }
 
+#[test]
+fn metadata_that_no_reader_would_take_is_refused() {
+    let metadata = |values: usize| {
+        BTreeMap::from([("list".to_owned(), Value::from(vec![Value::Null; values]))])
+    };
+    let limit = DecodeLimits::default().max_metadata;
+    let info = first();
+    let mut edit = info.edit();
+    let most = usize::try_from(limit / 64).unwrap();
+    let refused = edit.set_metadata(&metadata(most)).unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            RepoEditError::Format(FormatError::MetadataTooLarge { limit: told, .. }) if told == limit
+        ),
+        "{refused}"
+    );
+    // The name, the list and its key count, too.
+    let taken = Metadata::encode(&metadata(most - 3)).unwrap();
+    assert_eq!(taken.decode(limit).unwrap(), metadata(most - 3));
+}
+
 fn kinds() -> impl Strategy<Value = UpdateKind> {
     let name = "[a-zé/]{0,8}";
     let one = any::<[u8; 12]>().prop_map(SnapshotId::from_bytes);
