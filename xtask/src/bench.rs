@@ -1,4 +1,4 @@
-//! `cargo xtask bench` and `cargo xtask bench-archives`: the benchmarks of `benches/`.
+//! `cargo xtask bench`, with and without `--peer`, and `cargo xtask bench-archives`: the benchmarks of `benches/`.
 
 use anyhow::{Result, bail};
 
@@ -18,6 +18,28 @@ pub fn run(args: &[String]) -> Result<()> {
         cargo.arg("--").args(args);
     }
     process::run(&mut cargo)
+}
+
+/// Measures every workload, or those that are named, beside the reference implementation and plain files. A run of all of them
+/// writes `docs/PERFORMANCE.md`, with its picture and `docs/performance.json`.
+///
+/// # Errors
+/// If the reference implementation cannot be built, or a workload fails.
+pub fn peer(only: &[String], args: &[String]) -> Result<()> {
+    let manifest = workspace::root().join("benches/reference/Cargo.toml");
+    let mut cargo = process::cargo();
+    cargo.args(["run", "--locked", "--release", "--bin", "report", "--manifest-path"]);
+    cargo.arg(manifest).arg("--");
+    for workload in only {
+        cargo.args(["--only", workload]);
+    }
+    if only.is_empty() {
+        let page = |name: &str| workspace::root().join("docs").join(name);
+        cargo.arg("--markdown").arg(page("PERFORMANCE.md"));
+        cargo.arg("--svg").arg(page("performance.svg"));
+        cargo.arg("--json").arg(page("performance.json"));
+    }
+    process::run(cargo.args(args))
 }
 
 /// Measures imports of archives beside VirtualiZarr, xarray and dask, with these arguments for `benches/archives/run.py`. Makes

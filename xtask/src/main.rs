@@ -64,6 +64,13 @@ enum Command {
     },
     /// Runs the benchmarks; arguments after `--` go to criterion.
     Bench {
+        /// Measures every workload beside the reference implementation and plain files instead, and writes
+        /// `docs/PERFORMANCE.md`; arguments after `--` go to the report in `benches/reference`.
+        #[arg(long)]
+        peer: bool,
+        /// With `--peer`, measures this workload alone, and writes no page. Can be repeated.
+        #[arg(long, requires = "peer", value_name = "WORKLOAD")]
+        only: Vec<String>,
         /// Arguments for criterion, for instance a filter.
         #[arg(last = true)]
         args: Vec<String>,
@@ -108,7 +115,8 @@ fn main() -> ExitCode {
         Command::Test(asked) => test::run(&asked),
         Command::Check(asked) => check::run(&asked),
         Command::Codegen { check } => codegen::run(check),
-        Command::Bench { args } => bench::run(&args),
+        Command::Bench { peer: true, only, args } => bench::peer(&only, &args),
+        Command::Bench { args, .. } => bench::run(&args),
         Command::BenchArchives { args } => bench::archives(&args),
         Command::Api { accept: true } => api::accept(),
         Command::Api { accept: false } => api::command(),
