@@ -168,7 +168,7 @@ impl Ledger {
                 ledger.require_all_here().await?;
             }
             return Ok(Existing::Repository {
-                branch: Ok(state.branch(branch)),
+                branch: ledger.branch_in(&state, branch).await,
                 config: state.config()?,
                 ledger,
             });
@@ -187,7 +187,7 @@ impl Ledger {
             // An upgrade may have put it into `repo`, and removed its file, since that was looked for.
             return Ok(match ledger.read_repo().await {
                 Ok(Some(state)) => Existing::Repository {
-                    branch: Ok(state.branch(branch)),
+                    branch: ledger.branch_in(&state, branch).await,
                     config: state.config()?,
                     ledger,
                 },

@@ -193,7 +193,7 @@ pub enum RefsError {
     },
     /// Files of spec version 1 are beside `repo`, and say what it does not.
     #[error(
-        "a version-1 program wrote to this repository after it was upgraded, and `repo` does not have {}: `icefield upgrade LOCATION` takes it over",
+        "a version-1 program wrote to this repository after its upgrade had begun, and `repo` does not have {}: `icefield upgrade LOCATION` takes it over",
         remaining(.remains)
     )]
     NotCarriedOver {

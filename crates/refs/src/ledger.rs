@@ -94,7 +94,7 @@ impl Ledger {
     pub async fn branch(&self, name: &BranchName) -> Result<Option<Tip>, RefsError> {
         match &self.layout {
             Layout::V1(files) => files.branch(name).await,
-            Layout::V2(object) => Ok(object.read().await?.branch(name)),
+            Layout::V2(object) => self.branch_in(&*object.read().await?, name).await,
         }
     }
 

@@ -288,6 +288,32 @@ impl OldHandle {
     }
 }
 
+impl OldHandle {
+    /// Checks that a reader which comes in the middle of the upgrade sees what was acknowledged on a branch, or is told that it is
+    /// not there yet.
+    async fn assert_seen_or_refused(&self, storage: &Arc<dyn Storage>, what: Meanwhile) {
+        let name = match what {
+            Meanwhile::Commit | Meanwhile::Reset => "main",
+            Meanwhile::CommitElsewhere => "dev",
+            _ => return,
+        };
+        let is_refused = |error: &RepositoryError| {
+            matches!(
+                error,
+                RepositoryError::Refs(RefsError::NotCarriedOver { .. })
+            )
+        };
+        let repository = match Repository::open(Arc::clone(storage)).await {
+            Err(error) if is_refused(&error) => return,
+            opened => opened.expect("sound"),
+        };
+        match repository.read_session(branch(name)).await {
+            Err(error) => assert!(is_refused(&error), "{error}"),
+            Ok(_) => assert!(self.shows(&repository, what).await, "{what:?} is not seen"),
+        }
+    }
+}
+
 /// Lets a version-1 program act while an upgrade stands before each of its operations. Returns how often it succeeded and how
 /// often it did not.
 async fn meet_everywhere(what: Meanwhile) -> (usize, usize) {
@@ -317,6 +343,9 @@ async fn meet_everywhere(what: Meanwhile) -> (usize, usize) {
             Either::Right(((), upgrading)) => upgrading,
         };
         let is_acknowledged = handle.act(what).await;
+        if is_acknowledged {
+            handle.assert_seen_or_refused(&storage, what).await;
+        }
         gate.pass();
         let report = upgrading.await.expect("nothing disturbs it for good");
         let opened = match Repository::open(Arc::clone(&storage)).await {
