@@ -236,6 +236,13 @@ const LAYERS: &[Layer] = &[
         published: false,
     },
     Layer {
+        // A program that judges the others. It takes faults from the contract's test support.
+        name: "icefield-simulation",
+        uses: &["icefield", "icefield-storage"],
+        tests_use: &[],
+        published: false,
+    },
+    Layer {
         name: "icefield-benches",
         uses: &[
             "icefield",
