@@ -190,9 +190,17 @@ const LAYERS: &[Layer] = &[
         published: true,
     },
     Layer {
+        // As the command line: all through the facade, which says what versions, grants and failures are.
+        name: "icefield-gateway",
+        uses: &["icefield"],
+        // The wrapper with faults, which the facade does not have.
+        tests_use: &["icefield-storage"],
+        published: true,
+    },
+    Layer {
         // If it needs more than the facade, the facade is missing something.
         name: "icefield-cli",
-        uses: &["icefield"],
+        uses: &["icefield", "icefield-gateway"],
         // The wrapper with faults, which the facade does not have, and servers to run against.
         tests_use: &[
             "icefield-testkit",

@@ -26,6 +26,8 @@ mod refs;
 mod repository;
 mod rewrite_manifests;
 mod selection;
+#[cfg(feature = "serve")]
+mod serve;
 mod stats;
 mod windows;
 
@@ -54,6 +56,8 @@ pub(crate) use pages::{Completions, Man};
 pub(crate) use refs::{Branch, ListRefs, Tag};
 pub(crate) use repository::{Availability, Info, Init, OpsLog, SetStatus, Upgrade};
 pub(crate) use rewrite_manifests::RewriteManifests;
+#[cfg(feature = "serve")]
+pub(crate) use serve::{NamedLocation, Serve};
 pub(crate) use stats::Stats;
 pub(crate) use windows::{Grow, Roll, Slots, Trim, WindowArgs};
 
@@ -211,6 +215,10 @@ pub(crate) enum Command {
     Unbundle(Unbundle),
     /// Check that all objects that refs reach exist and are intact; repair branches.
     Fsck(Fsck),
+    /// Serve every version of repositories over HTTP, as plain Zarr, with a page that shows them.
+    #[cfg(feature = "serve")]
+    #[command(after_help = serve::SERVE)]
+    Serve(Serve),
     /// Diagnose a location: its kind, its guarantees, and its faults.
     Doctor(Doctor),
     /// Show the contents of one file of the repository.
@@ -222,6 +230,20 @@ pub(crate) enum Command {
     /// Write manual pages, one for the program and one for each command.
     #[command(hide = true)]
     Man(Man),
+}
+
+impl Command {
+    /// Returns whether the command answers requests until it is told to stop.
+    #[cfg(feature = "serve")]
+    pub(crate) fn is_server(&self) -> bool {
+        matches!(self, Self::Serve(_))
+    }
+
+    /// Returns whether the command answers requests: this build has none that does.
+    #[cfg(not(feature = "serve"))]
+    pub(crate) fn is_server(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

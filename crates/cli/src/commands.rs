@@ -33,6 +33,8 @@ mod ops_log;
 mod rechunk;
 mod refs;
 mod rewrite_manifests;
+#[cfg(feature = "serve")]
+mod serve;
 mod set_status;
 mod slots;
 mod squash;
@@ -127,6 +129,8 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Bundle(args) => bundle::run(&context, args).await,
         Command::Unbundle(args) => unbundle::run(&context, args).await,
         Command::Fsck(args) => fsck::run(&context, args).await,
+        #[cfg(feature = "serve")]
+        Command::Serve(serving) => serve::run(&context, &args.grant, serving).await,
         Command::Doctor(args) => doctor::run(&context, args).await,
         Command::Inspect(args) => inspect::run(&context, args).await,
         Command::Completions(args) => pages::completions(&args),

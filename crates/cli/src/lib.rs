@@ -52,11 +52,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 fn perform(args: Args) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .max_blocking_threads(BLOCKING_THREADS)
-        .enable_all()
-        .build()?;
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.enable_all();
+    // A server answers many at once, with all cores there are.
+    if !args.command.is_server() {
+        builder
+            .worker_threads(2)
+            .max_blocking_threads(BLOCKING_THREADS);
+    }
+    let runtime = builder.build()?;
     // The drop of the runtime waits for running file operations.
     runtime.block_on(commands::run(args))
 }

@@ -49,6 +49,7 @@ mod pages;
 mod races;
 mod readme;
 mod rechunk;
+mod serve;
 mod terminal;
 mod web_server;
 mod windows;

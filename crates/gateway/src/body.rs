@@ -1,0 +1,105 @@
+//! The body of a response: bytes of a known length, which may end early when what they are read from fails.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::stream::{self, BoxStream, Stream, StreamExt};
+use http_body::{Frame, SizeHint};
+
+/// The reason why a body ends before its length: the connection is cut, so that no client takes the part for the whole.
+#[derive(Debug, thiserror::Error)]
+#[error("the response is cut: {0}")]
+pub struct BodyError(pub(crate) String);
+
+/// The body of a response.
+pub struct Body {
+    length: u64,
+    parts: Parts,
+}
+
+enum Parts {
+    Bytes(Option<Bytes>),
+    Stream(BoxStream<'static, Result<Bytes, BodyError>>),
+}
+
+impl Body {
+    pub(crate) fn empty() -> Self {
+        Self::from(Bytes::new())
+    }
+
+    /// A body whose parts come one after the other and have `length` bytes together.
+    pub(crate) fn stream(
+        length: u64,
+        parts: impl Stream<Item = Result<Bytes, BodyError>> + Send + 'static,
+    ) -> Self {
+        Self {
+            length,
+            parts: Parts::Stream(parts.boxed()),
+        }
+    }
+
+    /// A body that promises `length` bytes and ends before: the head and a byte are sent, then the connection is cut.
+    pub(crate) fn cut(length: u64, why: String) -> Self {
+        let first = (length > 1).then(|| Ok(Bytes::from_static(b"\0")));
+        // The server sends what it has while it waits for the next part.
+        let pause =
+            stream::once(tokio::task::yield_now()).filter_map(|()| std::future::ready(None));
+        let end = stream::once(std::future::ready(Err(BodyError(why))));
+        Self::stream(length, stream::iter(first).chain(pause).chain(end))
+    }
+
+    /// The bytes that it promises.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+}
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        Self {
+            length: bytes.len() as u64,
+            parts: Parts::Bytes(Some(bytes).filter(|bytes| !bytes.is_empty())),
+        }
+    }
+}
+
+impl From<String> for Body {
+    fn from(text: String) -> Self {
+        Bytes::from(text).into()
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body")
+            .field("length", &self.length)
+            .finish_non_exhaustive()
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match &mut self.parts {
+            Parts::Bytes(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Parts::Stream(parts) => parts
+                .poll_next_unpin(context)
+                .map(|part| part.map(|part| part.map(Frame::data))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.parts, Parts::Bytes(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.length)
+    }
+}

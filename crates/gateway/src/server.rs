@@ -1,0 +1,251 @@
+//! A server of HTTP/1.1 on one address: connections, their time-outs, and the end.
+//!
+//! HTTP/2 needs TLS with the clients there are, so that it is the proxy's, as TLS is.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use crate::admission::Caller;
+use crate::body::Body;
+use crate::connection::Watched;
+use crate::gateway::Gateway;
+use crate::settings::Access;
+
+/// Where lines of the access log go.
+pub type AccessLog = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// The time to wait after the system has no descriptor left for a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Bytes of headers that are read before a request is refused: more than the bound, so that the refusal can say why.
+const HEADER_ROOM: usize = 4;
+
+/// What a server answers with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// Everything.
+    Gateway,
+    /// The protocol of S3.
+    S3,
+    /// The page of metrics alone, to everybody.
+    Metrics,
+}
+
+/// A server that listens, and answers when it [runs](Server::run).
+pub struct Server {
+    listener: TcpListener,
+    gateway: Gateway,
+    purpose: Purpose,
+    log: Option<AccessLog>,
+}
+
+impl Server {
+    /// Listens on an address; on port 0, on a free port.
+    ///
+    /// # Errors
+    /// What the system says, such as that the port is in use.
+    pub async fn bind(address: SocketAddr, gateway: Gateway) -> io::Result<Self> {
+        Ok(Self {
+            listener: TcpListener::bind(address).await?,
+            gateway,
+            purpose: Purpose::Gateway,
+            log: None,
+        })
+    }
+
+    /// As [`Server::bind`], in the protocol of S3, read-only: a bucket is a repository, a key `REF/path`. It knows no token.
+    ///
+    /// # Errors
+    /// As [`Server::bind`], and [`io::ErrorKind::Unsupported`] if the gateway asks for a token.
+    pub async fn bind_s3(address: SocketAddr, gateway: Gateway) -> io::Result<Self> {
+        if let Access::Token(_) = gateway.settings().access {
+            let problem = "S3 knows no token here";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, problem));
+        }
+        let server = Self::bind(address, gateway).await?;
+        Ok(Self {
+            purpose: Purpose::S3,
+            ..server
+        })
+    }
+
+    /// As [`Server::bind`], for the metrics alone, which need no token there.
+    ///
+    /// # Errors
+    /// As [`Server::bind`].
+    pub async fn bind_metrics(address: SocketAddr, gateway: Gateway) -> io::Result<Self> {
+        let server = Self::bind(address, gateway).await?;
+        Ok(Self {
+            purpose: Purpose::Metrics,
+            ..server
+        })
+    }
+
+    /// Returns the server with an access log: a line of JSON for each request.
+    #[must_use]
+    pub fn access_log(mut self, log: AccessLog) -> Self {
+        self.log = Some(log);
+        self
+    }
+
+    /// Returns the address that it listens on.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers until `stop` is done; then ends connections that are idle, lets requests go on for the time that the limits
+    /// say, and cuts the rest.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let settings = self.gateway.settings();
+        let (stop_time, connections) = (settings.limits.stop_time, settings.limits.connections);
+        let clock = Arc::clone(&self.gateway.state().clock);
+        let room = Arc::new(Semaphore::new(connections.max(1)));
+        let (stopping, is_stopping) = watch::channel(false);
+        let mut running = JoinSet::new();
+        let mut stop = pin!(stop.fuse());
+        loop {
+            let accepted = tokio::select! {
+                () = &mut stop => break,
+                accepted = self.accept(&room) => accepted,
+                Some(_ended) = running.join_next(), if !running.is_empty() => continue,
+            };
+            let (stream, permit) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    tracing::warn!("no connection can be accepted: {error}");
+                    clock.sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            };
+            let Some(caller) = self.caller(&stream) else {
+                continue;
+            };
+            let serve = self.serve(stream, caller, is_stopping.clone());
+            running.spawn(async move {
+                serve.await;
+                drop(permit);
+            });
+        }
+        drop(self.listener);
+        let _ = stopping.send(true);
+        let ended = async { while running.join_next().await.is_some() {} };
+        tokio::select! {
+            () = ended => {}
+            () = clock.sleep(stop_time) => {}
+        }
+        running.shutdown().await;
+    }
+
+    async fn accept(
+        &self,
+        room: &Arc<Semaphore>,
+    ) -> io::Result<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+        let permit = Arc::clone(room).acquire_owned().await;
+        let permit = permit.map_err(io::Error::other)?;
+        let (stream, _) = self.listener.accept().await?;
+        Ok((stream, permit))
+    }
+
+    fn caller(&self, stream: &TcpStream) -> Option<Caller> {
+        // A client may be gone already.
+        let (remote, local) = (stream.peer_addr().ok()?, stream.local_addr().ok()?);
+        stream.set_nodelay(true).ok()?;
+        let plain = |address: SocketAddr| -> IpAddr { address.ip().to_canonical() };
+        self.gateway
+            .state()
+            .admission
+            .connect(plain(remote), plain(local))
+    }
+
+    fn serve(
+        &self,
+        stream: TcpStream,
+        caller: Caller,
+        mut stopping: watch::Receiver<bool>,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        let limits = &self.gateway.settings().limits;
+        let mut builder = http1::Builder::new();
+        builder
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.header_time)
+            .max_buf_size((limits.header_bytes + limits.target_bytes).max(8 << 10) * HEADER_ROOM);
+        let clock = Arc::clone(&self.gateway.state().clock);
+        let stream = Watched::new(stream, clock, limits.write_time);
+        let (gateway, log, purpose) = (self.gateway.clone(), self.log.clone(), self.purpose);
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (gateway, log, caller) = (gateway.clone(), log.clone(), caller.clone());
+            async move {
+                Ok::<Response<Body>, Infallible>(match purpose {
+                    Purpose::Gateway | Purpose::S3 => {
+                        answer(&gateway, request, &caller, purpose, log.as_ref()).await
+                    }
+                    Purpose::Metrics => gateway.metrics_page(),
+                })
+            }
+        });
+        let connection = builder.serve_connection(TokioIo::new(stream), service);
+        let connected = self.gateway.state().metrics.connected();
+        async move {
+            let _connected = connected;
+            let mut connection = pin!(connection);
+            tokio::select! {
+                ended = connection.as_mut() => return log_end(ended),
+                _told = stopping.wait_for(|stopping| *stopping) => {}
+            }
+            connection.as_mut().graceful_shutdown();
+            log_end(connection.await);
+        }
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("listener", &self.listener)
+            .field("purpose", &self.purpose)
+            .finish_non_exhaustive()
+    }
+}
+
+async fn answer(
+    gateway: &Gateway,
+    request: Request<Incoming>,
+    caller: &Caller,
+    purpose: Purpose,
+    log: Option<&AccessLog>,
+) -> Response<Body> {
+    let (head, _body) = request.into_parts();
+    let (response, observation) = match purpose {
+        Purpose::S3 => gateway.observed_s3(&head, caller).await,
+        Purpose::Gateway | Purpose::Metrics => gateway.observed(&head, caller).await,
+    };
+    if let Some(log) = log {
+        log(&observation.line());
+    }
+    response
+}
+
+/// Clients go away in the middle, and some are cut on purpose.
+fn log_end(ended: Result<(), hyper::Error>) {
+    if let Err(error) = ended {
+        tracing::debug!("a connection ended: {error}");
+    }
+}

@@ -1,0 +1,239 @@
+//! The response that sends a value: conditions, ranges, compression, and the bytes themselves.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use futures::stream;
+use http::header::{
+    ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
+    ETAG, HeaderMap, HeaderName, HeaderValue, RANGE, VARY,
+};
+use http::request::Parts;
+use http::{Method, Response, StatusCode};
+
+use crate::admission::{Admission, Caller};
+use crate::body::{Body, BodyError};
+use crate::conditions::{Verdict, allows_range, verdict};
+use crate::failure::Failure;
+use crate::object::{Object, Source};
+use crate::ranges::{Wanted, wanted};
+
+/// Sends a value, or the part of it that the request asks for.
+///
+/// # Errors
+/// A value that exists and cannot be read.
+pub(crate) async fn send(
+    object: Object,
+    request: &Parts,
+    caller: &Caller,
+    admission: &Arc<Admission>,
+) -> Result<Response<Body>, Failure> {
+    let headers = &request.headers;
+    let has_variants = object.packed.is_some();
+    let object = chosen(object, headers);
+    let mut response = Response::new(Body::empty());
+    let fields = response.headers_mut();
+    set(fields, ETAG, &object.tag);
+    if has_variants {
+        set(fields, VARY, "Accept-Encoding");
+    }
+    match verdict(headers, &object.tag) {
+        Verdict::Send => {}
+        Verdict::NotModified => {
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            return Ok(response);
+        }
+        Verdict::Failed => {
+            *response.status_mut() = StatusCode::PRECONDITION_FAILED;
+            return Ok(response);
+        }
+    }
+    set(fields, CONTENT_TYPE, object.content_type);
+    if object.is_packed {
+        set(fields, CONTENT_ENCODING, "gzip");
+    } else {
+        set(fields, ACCEPT_RANGES, "bytes");
+    }
+    let wanted = match request.method == Method::GET && allows_range(headers, &object.tag) {
+        true => wanted(text(headers, RANGE), object.length),
+        false => Wanted::Whole,
+    };
+    let range = match wanted {
+        Wanted::Whole => 0..object.length,
+        Wanted::Part(range) => {
+            let last = range.end - 1;
+            let value = format!("bytes {}-{last}/{}", range.start, object.length);
+            set(fields, CONTENT_RANGE, &value);
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            range
+        }
+        Wanted::Nothing => {
+            set(fields, CONTENT_RANGE, &format!("bytes */{}", object.length));
+            fields.remove(CONTENT_TYPE);
+            *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
+            return Ok(response);
+        }
+    };
+    let length = range.end - range.start;
+    set(response.headers_mut(), CONTENT_LENGTH, &length.to_string());
+    if request.method == Method::GET {
+        let read = read(object.source, range, caller, admission).await;
+        *response.body_mut() = match read {
+            Ok(body) => body,
+            Err(failure) if takes_failures_for_absence(headers) => {
+                Body::cut(length.max(1), failure.message)
+            }
+            Err(failure) => return Err(failure),
+        };
+    }
+    Ok(response)
+}
+
+/// Returns whether the client takes a chunk that is answered with a failure for one that was never written. GDAL up to 3.12
+/// does, whatever the status; a body that is shorter than its length is an error to it.
+pub(crate) fn takes_failures_for_absence(headers: &HeaderMap) -> bool {
+    let agent = text(headers, http::header::USER_AGENT);
+    agent.is_some_and(|agent| agent.starts_with("GDAL/"))
+}
+
+/// A value in the encoding that is sent.
+struct Chosen {
+    tag: String,
+    length: u64,
+    content_type: &'static str,
+    source: Source,
+    is_packed: bool,
+}
+
+fn chosen(object: Object, headers: &HeaderMap) -> Chosen {
+    let packed = object
+        .packed
+        .filter(|_| !headers.contains_key(RANGE) && accepts_gzip(headers));
+    match packed {
+        Some(packed) => Chosen {
+            tag: packed.tag,
+            length: packed.bytes.len() as u64,
+            content_type: object.content_type,
+            source: Source::Bytes(packed.bytes),
+            is_packed: true,
+        },
+        None => Chosen {
+            tag: object.tag,
+            length: object.length,
+            content_type: object.content_type,
+            source: object.source,
+            is_packed: false,
+        },
+    }
+}
+
+/// Whether a client takes gzip: it names it, or everything, and not with a weight of zero.
+pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let lists = headers.get_all(ACCEPT_ENCODING).into_iter();
+    let codings = lists
+        .filter_map(|list| list.to_str().ok())
+        .flat_map(|list| list.split(','));
+    let mut accepts_any = false;
+    for coding in codings {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        let weight = weight.trim().strip_prefix("q=").unwrap_or("1");
+        let is_wanted = weight
+            .trim()
+            .parse::<f32>()
+            .is_ok_and(|weight| weight > 0.0);
+        match name.trim().to_ascii_lowercase().as_str() {
+            "gzip" | "x-gzip" => return is_wanted,
+            "*" => accepts_any = is_wanted,
+            _ => {}
+        }
+    }
+    accepts_any
+}
+
+/// Reads a part of a value. The first piece is read before anything is sent, so that its failure has a status; the failure
+/// of a later one cuts the body.
+async fn read(
+    source: Source,
+    range: Range<u64>,
+    caller: &Caller,
+    admission: &Arc<Admission>,
+) -> Result<Body, Failure> {
+    if let Source::Bytes(_) = source {
+        return source.read(range).await.map(Body::from);
+    }
+    let length = range.end - range.start;
+    let piece = admission.limits().piece.max(1);
+    let first_end = range.end.min(range.start.saturating_add(piece));
+    let first = read_piece(&source, range.start..first_end, caller, admission).await?;
+    if first_end == range.end {
+        return Ok(first.into());
+    }
+    let (caller, admission) = (caller.clone(), Arc::clone(admission));
+    let rest = stream::unfold(Some(first_end), move |next| {
+        let (source, caller, admission) = (source.clone(), caller.clone(), Arc::clone(&admission));
+        let end = range.end;
+        async move {
+            let start = next.filter(|start| *start < end)?;
+            let stop = end.min(start.saturating_add(piece));
+            match read_piece(&source, start..stop, &caller, &admission).await {
+                Ok(bytes) => Some((Ok(bytes), Some(stop))),
+                Err(failure) => Some((Err(BodyError(failure.message)), None)),
+            }
+        }
+    });
+    let first = stream::iter([Ok(first)]);
+    Ok(Body::stream(length, futures::StreamExt::chain(first, rest)))
+}
+
+async fn read_piece(
+    source: &Source,
+    range: Range<u64>,
+    caller: &Caller,
+    admission: &Admission,
+) -> Result<bytes::Bytes, Failure> {
+    let turn = admission.turn(caller, range.end - range.start).await;
+    let wanted = range.end - range.start;
+    let bytes = source.read(range).await?;
+    if bytes.len() as u64 != wanted {
+        return Err(Failure::damage(format!(
+            "{wanted} bytes were to be read, and {} came",
+            bytes.len()
+        )));
+    }
+    Ok(turn.hold(bytes))
+}
+
+/// Sets a header to a text that has no characters which headers cannot have; others are left out.
+pub(crate) fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
+/// Returns a header as text, if it is one.
+pub(crate) fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_is_sent_to_those_who_ask_for_it() {
+        for (value, expected) in [
+            ("gzip, deflate", true),
+            ("GZIP;q=0.5", true),
+            ("*", true),
+            ("gzip;q=0, *", false),
+            ("gzip; q=0", false),
+            ("identity", false),
+            ("br", false),
+        ] {
+            let headers =
+                HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(value))]);
+            assert_eq!(accepts_gzip(&headers), expected, "{value}");
+        }
+        assert!(!accepts_gzip(&HeaderMap::new()));
+    }
+}

@@ -1,0 +1,174 @@
+//! Bounds: sizes, times, and what many clients at once may take.
+
+use std::time::Duration;
+
+use icefield::storage::{Clock as _, SystemClock};
+use icefield_gateway::Settings;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
+
+use crate::world::{Store, World, array, bytes, chunk, commit, put};
+
+/// Longer than anything here should take.
+const LONG: Duration = Duration::from_secs(20);
+
+#[tokio::test]
+async fn what_is_too_large_is_refused() {
+    let (store, _) = Store::small().await;
+    let world = World::serving(&store).await;
+    assert_eq!(
+        world
+            .get(&format!("/main/{}", "a".repeat(9000)))
+            .await
+            .status,
+        414
+    );
+    let long = "a".repeat(17 << 10);
+    assert_eq!(
+        world
+            .with_headers("/main/zarr.json", &[("X-Long", &long)])
+            .await
+            .status,
+        431
+    );
+    for headers in [
+        [("Content-Length", "5")],
+        [("Transfer-Encoding", "chunked")],
+    ] {
+        let reply = world.with_headers("/main/zarr.json", &headers).await;
+        assert_eq!(reply.status, 413, "{headers:?}");
+    }
+    assert_eq!(
+        world
+            .with_headers("/main/zarr.json", &[("Content-Length", "0")])
+            .await
+            .status,
+        200
+    );
+}
+
+#[tokio::test]
+async fn headers_that_never_end_are_not_read_for_ever() {
+    let (store, _) = Store::small().await;
+    let world = World::serving(&store).await;
+    let mut stream = TcpStream::connect(world.address).await.unwrap();
+    let mut sent = 0_usize;
+    // The server closes the connection at some megabyte at the latest.
+    let refused = timeout(LONG, async {
+        stream.write_all(b"GET / HTTP/1.1\r\n").await?;
+        loop {
+            stream
+                .write_all(b"X-Header: 0123456789012345678901234567890123456789\r\n")
+                .await?;
+            sent += 52;
+            assert!(sent < 64 << 20, "headers are read without a bound");
+        }
+        #[expect(unreachable_code, reason = "it gives the block its type")]
+        Ok::<(), std::io::Error>(())
+    });
+    assert!(refused.await.unwrap().is_err());
+}
+
+#[tokio::test]
+async fn a_client_that_sends_its_headers_slowly_is_left() {
+    let (store, _) = Store::small().await;
+    let mut settings = Settings::default();
+    settings.limits.header_time = Duration::from_millis(200);
+    let world = World::with(&store, settings).await;
+    let mut stream = TcpStream::connect(world.address).await.unwrap();
+    stream.write_all(b"GET /main/zarr.json HT").await.unwrap();
+    let mut reply = Vec::new();
+    let ended = timeout(LONG, stream.read_to_end(&mut reply)).await.unwrap();
+    assert!(ended.is_err() || reply.is_empty() || reply.starts_with(b"HTTP/1.1 408"));
+    // An idle connection ends as well.
+    let mut idle = TcpStream::connect(world.address).await.unwrap();
+    let ended = timeout(LONG, idle.read_to_end(&mut reply)).await.unwrap();
+    assert!(ended.is_err() || ended.is_ok_and(|read| read == 0));
+    assert_eq!(world.get("/main/zarr.json").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_client_that_takes_nothing_is_left() {
+    let store = Store::new().await;
+    let session = store.session().await;
+    put(&session, "/a", &array(1)).await;
+    chunk(&session, "/a", &[0], bytes(0, 32 << 20)).await;
+    commit(&session, "large").await;
+    let mut settings = Settings::default();
+    settings.limits.write_time = Duration::from_millis(300);
+    let world = World::with(&store, settings).await;
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut stream = socket.connect(world.address).await.unwrap();
+    let request = format!(
+        "GET /main/a/c/0 HTTP/1.1\r\nHost: {}\r\n\r\n",
+        world.address
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    // It takes nothing until the server has given it up: the request is no longer running then.
+    let given_up = timeout(LONG, async {
+        while !is_given_up(&world).await {
+            SystemClock.sleep(Duration::from_millis(50)).await;
+        }
+    });
+    given_up.await.unwrap();
+    let mut taken = Vec::new();
+    let ended = timeout(LONG, stream.read_to_end(&mut taken)).await.unwrap();
+    assert!(
+        ended.is_err() || taken.len() < 32 << 20,
+        "{} bytes came",
+        taken.len()
+    );
+}
+
+/// Whether no connection but the one that asks is open.
+async fn is_given_up(world: &World) -> bool {
+    let page = world.get("/-/metrics").await;
+    let line = page
+        .text()
+        .lines()
+        .find(|line| line.starts_with("icefield_http_connections "));
+    line.unwrap().ends_with(" 1")
+}
+
+#[tokio::test]
+async fn an_address_has_no_more_connections_than_its_share() {
+    let (store, _) = Store::small().await;
+    let mut settings = Settings::default();
+    settings.limits.connections_per_address = 2;
+    let world = World::with(&store, settings).await;
+    let mut kept = Vec::new();
+    for _ in 0..2 {
+        let mut stream = TcpStream::connect(world.address).await.unwrap();
+        let request = format!("GET /-/health HTTP/1.1\r\nHost: {}\r\n\r\n", world.address);
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut part = [0; 12];
+        stream.read_exact(&mut part).await.unwrap();
+        assert_eq!(&part, b"HTTP/1.1 200");
+        kept.push(stream);
+    }
+    let mut third = TcpStream::connect(world.address).await.unwrap();
+    let mut reply = Vec::new();
+    let ended = timeout(LONG, third.read_to_end(&mut reply)).await.unwrap();
+    assert!(ended.is_err() || reply.is_empty());
+    drop(kept);
+}
+
+#[tokio::test]
+async fn more_requests_than_may_run_wait_and_all_are_answered() {
+    let (store, id) = Store::small().await;
+    let mut settings = Settings::default();
+    settings.limits.reads = 2;
+    settings.limits.bytes = 4000;
+    let world = World::with(&store, settings).await;
+    let requests = (0..40).map(|_| async {
+        let reply = world.get(&format!("/{id}/g/a/c/1")).await;
+        (reply.status, reply.body.len())
+    });
+    let replies = futures::future::join_all(requests).await;
+    assert!(
+        replies.iter().all(|reply| *reply == (200, 3000)),
+        "{replies:?}"
+    );
+}
