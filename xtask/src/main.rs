@@ -16,6 +16,7 @@ mod cookbook;
 mod demo;
 mod dist;
 mod fuzz;
+mod gateway;
 mod interop;
 mod kill;
 mod layers;

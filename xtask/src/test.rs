@@ -5,8 +5,8 @@ use anyhow::Result;
 use crate::python::{ARCHIVES, ENVIRONMENTS, Environment, PACKAGE, WHEEL};
 use crate::stage::{self, Asked, Outcome, Stage};
 use crate::{
-    archives, cookbook, demo, dist, fuzz, interop, kill, nczarr, package, process, servers, tour,
-    wheel, workspace,
+    archives, cookbook, demo, dist, fuzz, gateway, interop, kill, nczarr, package, process,
+    servers, tour, wheel, workspace,
 };
 
 /// Seconds that each fuzz target runs.
@@ -67,6 +67,7 @@ fn stages() -> Vec<Stage> {
         Stage::new("nczarr", nczarr::run)
             .needs(&[&libraries, "programs"])
             .after(&["nczarr-peers"]),
+        Stage::new("gateway", gateway::run).needs(&[&libraries, "programs"]),
         Stage::new("archives-reader", archives::reader).needs(&["archives", "build"]),
         Stage::new("large", large).needs(&["build"]),
         Stage::new("benches", benches).needs(&["build"]),

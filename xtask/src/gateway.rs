@@ -1,0 +1,19 @@
+//! `icefield serve`, with the Python packages that read Zarr over HTTP as judges.
+
+use anyhow::Result;
+
+use crate::interop::script;
+use crate::python::ARCHIVES;
+use crate::{process, workspace};
+
+/// Runs the suite.
+///
+/// # Errors
+/// If a case fails.
+pub fn run() -> Result<()> {
+    let mut python = script(&ARCHIVES, "gateway.py")?;
+    python
+        .env("ICEFIELD", workspace::programs()?.icefield)
+        .env("ICEFIELD_INTEROP_WORK", workspace::scratch("gateway")?);
+    process::run(&mut python)
+}
