@@ -1,0 +1,2 @@
+// uPlot is loaded when the first line is drawn.
+export { default } from 'uplot';
