@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use crate::stage::{self, Asked, Stage};
-use crate::{api, codegen, layers, process, tools, workspace};
+use crate::{api, codegen, layers, process, tools, web, workspace};
 
 /// Runs the checks.
 ///
@@ -24,6 +24,8 @@ fn stages() -> Vec<Stage> {
         Stage::new("dependencies", tools::dependencies).needs(&["tools"]),
         Stage::new("licenses", tools::licenses).needs(&["tools"]),
         Stage::that_may_skip("advisories", tools::advisories).needs(&["tools"]),
+        Stage::that_may_skip("web-packages", web::packages),
+        Stage::new("web", web::bundle).needs(&["web-packages"]),
         Stage::new("clippy", clippy).alone(),
         Stage::new("doc", doc).alone(),
         Stage::that_may_skip("api", api::check).alone(),

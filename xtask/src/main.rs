@@ -33,6 +33,7 @@ mod summary;
 mod test;
 mod tools;
 mod tour;
+mod web;
 mod wheel;
 mod workspace;
 

@@ -6,7 +6,7 @@ use crate::python::{ARCHIVES, ENVIRONMENTS, Environment, PACKAGE, WHEEL};
 use crate::stage::{self, Asked, Outcome, Stage};
 use crate::{
     archives, cookbook, demo, dist, fuzz, gateway, interop, kill, nczarr, package, process,
-    servers, tour, wheel, workspace,
+    servers, tour, web, wheel, workspace,
 };
 
 /// Seconds that each fuzz target runs.
@@ -38,6 +38,7 @@ fn stages() -> Vec<Stage> {
     let mut stages = environments();
     stages.extend([
         Stage::that_may_skip("nczarr-peers", nczarr::peers),
+        Stage::that_may_skip("web-packages", web::packages),
         Stage::new("programs", programs).shown(),
         Stage::new("wheel", || wheel::packed().map(|_| ())).needs(&[&wheels, "programs"]),
         Stage::new("dist", dist::rehearse).needs(&[&wheels, "programs"]),
@@ -72,6 +73,7 @@ fn stages() -> Vec<Stage> {
         Stage::new("large", large).needs(&["build"]),
         Stage::new("benches", benches).needs(&["build"]),
         Stage::new("example-backend", example_backend),
+        Stage::new("explorer", web::explorer).needs(&["web-packages"]),
         Stage::new("tour", tour::run).needs(&["programs"]),
         Stage::new("demo", || demo::run(&workspace::programs()?.icefield)).needs(&["programs"]),
     ]);
