@@ -104,7 +104,17 @@ function guess(array) {
   return array.chunks.reduce((a, b) => a * b, 1) * item;
 }
 
+/** Maps of many chunks, by array and version. */
+const maps = new WeakMap();
+
 function chunkMap(array, version) {
+  if (!maps.has(array)) maps.set(array, new Map());
+  const known = maps.get(array);
+  if (!known.has(version)) known.set(version, mapped(array, version));
+  return known.get(version);
+}
+
+function mapped(array, version) {
   return gathered(array, (index) => (array.written(index, version) < 0 ? null : { kind: array.kindOf(index), bytes: Math.round(guess(array) * (array.codec ? 0.31 + 0.2 * Math.abs(Math.sin(index.reduce((a, b) => a * 7 + b, 1))) : 1)) }),
     () => ({ native: 0, inline: 0, virtual: 0, bytes: 0, by: { native: 0, inline: 0, virtual: 0 } }), (held, { kind, bytes }) => {
       held[kind] += 1;

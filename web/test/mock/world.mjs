@@ -89,6 +89,7 @@ function ocean() {
     '/stations/temperature': new MockArray({ shape: [54], chunks: [54], dims: ['time'], attributes: { long_name: 'Temperature at Stratus', units: '°C' }, value: ([t]) => temperature(-85, -20, t) }),
     '/mask': new MockArray({ shape: [90, 180], chunks: [90, 180], type: 'uint8', dims: ['lat', 'lon'], fill: 0, attributes: { long_name: 'Mask', flag_values: [0, 1], flag_meanings: 'sea land' }, value: ([y, x]) => Number(LAND[y][x]) }),
     '/version': new MockArray({ shape: [], chunks: [], type: 'int32', fill: 0, attributes: { long_name: 'Version of the product' }, value: () => 4 }),
+    '/fine': new MockArray({ shape: [1000, 2000], chunks: [2, 2], dims: ['row', 'column'], fill: 0, attributes: { long_name: 'Far too many small chunks' }, value: ([y, x]) => Math.sin(x / 90) + Math.cos(y / 70), written: ([y, x]) => (y > 300 && x > 700 ? -1 : 20) }),
     '/large': new MockArray({ shape: [40_000, 60_000], chunks: [1000, 1000], type: 'uint8', dims: ['row', 'column'], fill: 0, attributes: { long_name: 'A scene that is larger than what is read at once' }, whole: (elements, [row, column]) => scene(elements, row * 1000, column * 1000), written: ([y, x]) => ((y + x) % 17 ? 20 : -1) }),
   };
   return new MockRepository({
