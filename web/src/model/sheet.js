@@ -6,6 +6,7 @@ export function cellCounts(grid, cell) {
 }
 
 const LARGEST = 30;
+const READABLE = 4;
 
 function gapOf(size) {
   return Math.max(2, Math.round(size / 3));
@@ -29,10 +30,11 @@ export class Sheet {
     };
     let found = null;
     for (let size = LARGEST; size >= 1 && !found; size -= 1) found = fits(size);
-    if (!found) {
-      const gap = isSequence ? 0 : 1;
-      const size = Math.max(1, Math.min(4, Math.floor(width / columns)));
-      found = { size, gap, across: Math.max(1, Math.floor((width + gap) / (columns * size + gap))) };
+    // Cells that cannot be told apart are made larger, and the map scrolls.
+    if (!found || found.size < READABLE) {
+      const gap = isSequence ? 0 : 2;
+      const size = Math.max(1, Math.min(READABLE, Math.floor(width / columns)));
+      found = { size, gap, across: Math.max(1, Math.min(panels, Math.floor((width + gap) / (columns * size + gap)))) };
     }
     Object.assign(this, found);
     this.pitch = [columns * this.size + this.gap, rows * this.size + this.gap];
