@@ -6,7 +6,7 @@ import { difference } from '../src/model/difference.js';
 import { Decoding, parsed, role } from '../src/model/document.js';
 import { Lanes, folded } from '../src/model/lanes.js';
 import { Sheet, capacity, cellCounts, flats } from '../src/model/sheet.js';
-import { READ_AT_ONCE, cost, planned, selection, unwritten } from '../src/model/slice.js';
+import { CHUNKS_AT_ONCE, READ_AT_ONCE, cost, pieces, planned, selection, unwritten } from '../src/model/slice.js';
 import { snippets } from '../src/model/snippets.js';
 import { Axis } from '../src/plot/axis.js';
 import { MAPS, table } from '../src/plot/colours.js';
@@ -154,6 +154,9 @@ describe('slices', () => {
     const plan = planned(large, page);
     assert.ok(cost({ ...large, x: plan.x, y: plan.y }, plan.window) <= READ_AT_ONCE);
     assert.ok(!plan.isWhole);
+    const fine = { shape: [1000, 2000], chunks: [2, 2], type: 'float32', roles: [null, null] };
+    const some = planned(fine, page);
+    assert.ok(pieces({ ...fine, x: some.x, y: some.y }, some.window) <= CHUNKS_AT_ONCE, 'each chunk is a request');
   });
   it('scalars, lines and single elements have a plan', () => {
     assert.deepEqual(selection(planned({ shape: [], chunks: [], type: 'int8', roles: [] }, page)), []);

@@ -4,6 +4,8 @@
 export const READ_AT_ONCE = 128 << 20;
 /** And so would those of more elements, which become numbers of eight bytes. */
 const ELEMENTS_AT_ONCE = 16_000_000;
+/** And those of more chunks, each of which is a request. */
+export const CHUNKS_AT_ONCE = 2_000;
 
 const ITEM = { bool: 1, int8: 1, uint8: 1, int16: 2, uint16: 2, float16: 2, int32: 4, uint32: 4, float32: 4 };
 
@@ -64,6 +66,19 @@ export function cost({ shape, chunks, type, x, y }, [y0, y1, x0, x1]) {
   return elements * (ITEM[type] ?? 8);
 }
 
+/** The number of chunks that a window touches. */
+export function pieces({ shape, chunks, x, y }, [y0, y1, x0, x1]) {
+  const touched = (from, to, length) => Math.floor((to - 1) / length) - Math.floor(from / length) + 1;
+  const across = x < 0 ? 1 : touched(x0, x1, Math.max(1, chunks[x] ?? shape[x]));
+  return across * (y < 0 ? 1 : touched(y0, y1, Math.max(1, chunks[y] ?? shape[y])));
+}
+
+/** Returns whether a window is more than what is read without being asked for. */
+export function isLarge(array, window) {
+  const [y0, y1, x0, x1] = window;
+  return cost(array, window) > READ_AT_ONCE || (y1 - y0) * (x1 - x0) > ELEMENTS_AT_ONCE || pieces(array, window) > CHUNKS_AT_ONCE;
+}
+
 /** The largest window around the middle that may be read at once. */
 function cut(array) {
   let [height, width] = [array.rows, array.columns];
@@ -72,7 +87,7 @@ function cut(array) {
     const x0 = Math.floor((array.columns - width) / 2);
     return [y0, y0 + height, x0, x0 + width];
   };
-  while ((cost(array, middle()) > READ_AT_ONCE || height * width > ELEMENTS_AT_ONCE) && (height > 64 || width > 64)) {
+  while (isLarge(array, middle()) && (height > 64 || width > 64)) {
     if (width >= height) width = Math.max(64, Math.floor(width / 2));
     else height = Math.max(64, Math.floor(height / 2));
   }

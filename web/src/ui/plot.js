@@ -8,7 +8,7 @@ import { MAPS } from '../plot/colours.js';
 import { balanced, described } from '../plot/limits.js';
 import { Decoding, parsed } from '../model/document.js';
 import { coordinatesOf } from '../model/coordinates.js';
-import { READ_AT_ONCE, cost, isNumeric, planned, pointOf, selection, strides, unwritten } from '../model/slice.js';
+import { cost, isLarge, isNumeric, pieces, planned, pointOf, selection, strides, unwritten } from '../model/slice.js';
 import { Field } from './field.js';
 import { Line, gaps } from './line.js';
 import { PointLine } from './point.js';
@@ -112,9 +112,9 @@ function trim(number) {
 }
 
 function biggest(node, plan) {
-  const rows = plan.y < 0 ? 1 : node.shape[plan.y];
-  const all = cost({ shape: node.shape, chunks: node.chunk_shape, type: node.data_type, x: plan.x, y: plan.y }, [0, rows, 0, node.shape[plan.x]]);
-  return all > READ_AT_ONCE ? ` (reads ${bytes(all)})` : '';
+  const array = { shape: node.shape, chunks: node.chunk_shape, type: node.data_type, x: plan.x, y: plan.y };
+  const whole = [0, plan.y < 0 ? 1 : node.shape[plan.y], 0, node.shape[plan.x]];
+  return isLarge(array, whole) ? ` (reads ${bytes(cost(array, whole))} in ${counted(pieces(array, whole), 'chunk')})` : '';
 }
 
 /** The version that a slice is compared with: its snapshot, and where the same array is there. */

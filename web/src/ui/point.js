@@ -1,8 +1,8 @@
 // The line through a point of a field, along another dimension.
 import { Loading, Problem, html, useAnswer, useMemo, useState } from './base.js';
 import { read } from '../data/client.js';
-import { bytes, count, line } from '../text.js';
-import { READ_AT_ONCE, cost, pointOf } from '../model/slice.js';
+import { bytes, count, counted, line } from '../text.js';
+import { cost, isLarge, pieces, pointOf } from '../model/slice.js';
 import { spelled } from '../plot/axis.js';
 import { Line, gaps } from './line.js';
 
@@ -37,9 +37,10 @@ export function PointLine({ base, other, page, node, plan, ready, decoding, unit
     if (at === along) return [0, node.shape[at]];
     return at === plan.x ? column : at === plan.y ? row : position;
   });
-  const price = cost({ shape: node.shape, chunks: node.chunk_shape, type: node.data_type, x: along, y: -1 }, [0, 1, 0, node.shape[along]]);
+  const lined = { shape: node.shape, chunks: node.chunk_shape, type: node.data_type, x: along, y: -1 };
+  const whole = [0, 1, 0, node.shape[along]];
   const key = JSON.stringify([base, snapshot, selected]);
-  const isAllowed = price <= READ_AT_ONCE || allowed === node.path;
+  const isAllowed = !isLarge(lined, whole) || allowed === node.path;
   const found = useAnswer(isInside && isAllowed && key, (signal) => read(base, selected, signal), { keep: true });
   const isThere = other && other.shape.length === node.shape.length && selected.every((it, at) => at === along || it < other.shape[at]);
   const earlier = isThere && selected.map((it, at) => (at === along ? [0, Math.min(node.shape[at], other.shape[at])] : it));
@@ -81,7 +82,7 @@ export function PointLine({ base, other, page, node, plan, ready, decoding, unit
       <label class="field-choice"><span>along</span><select id="along" value=${String(along)} onChange=${(event) => change({ along: event.currentTarget.value })}>
         ${wide.map((at) => html`<option key=${at} value=${String(at)}>${line(ready.dims[at].name, 40)}</option>`)}</select></label>
       <span class="grow"></span><button type="button" class="quiet" onClick=${() => change({ point: '', along: '' })}>Remove</button></div>
-    ${!isAllowed && html`<p class="notice">This line reads ${bytes(price)}: chunks are long in the other dimensions. <button type="button" onClick=${() => setAllowed(node.path)}>Read it</button></p>`}
+    ${!isAllowed && html`<p class="notice">This line reads ${bytes(cost(lined, whole))} in ${counted(pieces(lined, whole), 'chunk')}. <button type="button" onClick=${() => setAllowed(node.path)}>Read it</button></p>`}
     ${found.error && html`<${Problem} error=${found.error} again=${found.again} />`}
     ${isAllowed && !data && !found.error && html`<${Loading}>Reading the line…</${Loading}>`}
     ${data && html`<${Line} xs=${data.xs} series=${data.series} dimension=${dimension} unit=${unit} decoding=${decoding} mark=${position(mark)} onPick=${pick} caption=${`${line(node.path.split('/').at(-1), 60)}${unit ? ` (${line(unit, 30)})` : ''} along ${line(dimension.name, 40)}`} />`}

@@ -7,17 +7,20 @@ import { described } from '../plot/limits.js';
 import { paint, themeOf } from '../plot/paint.js';
 import { Decoding, parsed } from '../model/document.js';
 import { coordinatesOf } from '../model/coordinates.js';
-import { cost, planned, selection, strides, unwritten } from '../model/slice.js';
+import { cost, pieces, planned, selection, strides, unwritten } from '../model/slice.js';
 
 /** Bytes of chunks that a picture may cost. */
 const AFFORDABLE = 8 << 20;
+/** And chunks. */
+const FEW = 16;
 const [WIDTH, HEIGHT] = [480, 240];
 
 /** Returns whether a picture is worth its reads, from what a list of nodes says. */
 export function isAffordable({ shape, chunk_shape: chunks, data_type: type }) {
   if (shape.filter((length) => length > 2).length < 2) return false;
   const plan = planned({ shape, chunks, type, roles: shape.map(() => null) }, { x: '', y: '', at: '', region: '' });
-  return plan.isWhole && cost({ shape, chunks, type, x: plan.x, y: plan.y }, plan.window) <= AFFORDABLE;
+  const array = { shape, chunks, type, x: plan.x, y: plan.y };
+  return plan.isWhole && cost(array, plan.window) <= AFFORDABLE && pieces(array, plan.window) <= FEW;
 }
 
 async function picture(repository, snapshot, path, signal) {
