@@ -10,6 +10,13 @@ const LONGEST = 500_000;
 /** Coordinates of two dimensions have at most so many elements. */
 const LARGEST = 8_000_000;
 
+/** Coordinates in more chunks are not read: each chunk is a request. */
+const CHUNKS = 1000;
+
+function isLight({ shape, chunk_shape: chunks }) {
+  return shape.reduce((product, length, at) => product * Math.ceil(length / Math.max(1, chunks[at])), 1) <= CHUNKS;
+}
+
 /** Finds the array of a name, seen from a path: in the same group, else in one above. */
 async function nodeNamed(repository, snapshot, path, name) {
   if (!name || /[/\u0000]/.test(name)) return null;
@@ -39,7 +46,7 @@ async function dimension(repository, snapshot, node, at, signal) {
   const name = node.dimension_names?.[at] ?? '';
   const plain = { name: line(name, 60) || `dimension ${at}`, length: node.shape[at], coordinates: null, decoding: null, role: null };
   const found = name && name !== node.path.split('/').at(-1) ? await nodeNamed(repository, snapshot, node.path, name) : null;
-  if (!found || found.shape.length !== 1 || found.shape[0] !== node.shape[at] || found.shape[0] > LONGEST) return plain;
+  if (!found || found.shape.length !== 1 || found.shape[0] !== node.shape[at] || found.shape[0] > LONGEST || !isLight(found)) return plain;
   const document = parsed(found.document);
   const decoding = new Decoding(document);
   if (!isNumeric(found.data_type)) return plain;
@@ -51,7 +58,7 @@ async function curved(repository, snapshot, node, document, signal) {
   const found = {};
   for (const name of coordinateNames(document.attributes).slice(0, 12)) {
     const other = await nodeNamed(repository, snapshot, node.path, name);
-    if (!other || other.shape.length !== 2 || !isNumeric(other.data_type) || other.shape[0] * other.shape[1] > LARGEST) continue;
+    if (!other || other.shape.length !== 2 || !isNumeric(other.data_type) || other.shape[0] * other.shape[1] > LARGEST || !isLight(other)) continue;
     const described = parsed(other.document);
     const what = role(described.attributes, name);
     if (what === 'latitude' || what === 'longitude') found[what] = { node: other, decoding: new Decoding(described) };
