@@ -43,6 +43,6 @@ export function Help({ close }) {
       <div class="help-keys">${KEYS.map(([title, keys]) => html`<section key=${title}><h3>${title}</h3><dl>
         ${keys.map(([key, what]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${what}</dd></div>`)}</dl></section>`)}</div>
       <label class="check"><input type="checkbox" checked=${on} onChange=${toggle} /> Single keys work outside of lists and plots</label>
-      <p class="muted">The address of the page holds all that you see: a copy of it shows another person the same.</p>
+      <p class="muted">The address of the page holds all that you see: a copy of it shows another person the same. <a href="THIRD-PARTY">Licences</a> of the packages inside.</p>
     </div></dialog>`;
 }
