@@ -13,6 +13,7 @@ mod encodings;
 mod labels;
 mod layout;
 mod missing;
+mod monotonic;
 mod opened;
 mod origin;
 mod outline;

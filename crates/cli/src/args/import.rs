@@ -57,7 +57,7 @@ pub(crate) struct Import {
     pub(crate) concat: Option<String>,
     #[command(flatten)]
     pub(crate) collected: CollectionArgs,
-    /// Accept coordinates along that dimension in any order, even if they overlap or decrease.
+    /// Accept coordinates along that dimension in any order, even if they overlap, turn back, or are missing.
     #[arg(long, requires = "joined", conflicts_with_all = ["overlap", "order"])]
     pub(crate) unordered: bool,
     /// The order of the sources [default: the order in which they are given].

@@ -80,7 +80,7 @@ pub enum TimeError {
     },
     /// A value says that there is none, in a place where there must be one.
     #[error(
-        "element {element} along {dimension:?} is no time: it is missing (NaT, NaN or the fill value)"
+        "element {element} along {dimension:?} is no time: it is missing (NaT, NaN or the fill value); --unordered accepts it"
     )]
     Missing {
         /// The position along the dimension.
@@ -89,7 +89,9 @@ pub enum TimeError {
         dimension: String,
     },
     /// One moment more than once.
-    #[error("elements {first} and {second} along {dimension:?} are the same time, {value}")]
+    #[error(
+        "elements {first} and {second} along {dimension:?} are the same time, {value}; --unordered accepts them"
+    )]
     Twice {
         /// The first one.
         first: u64,

@@ -72,6 +72,24 @@ pub enum ImportError {
         /// Why.
         source: Box<TimeError>,
     },
+    /// Coordinates of one source that neither rise nor fall throughout.
+    #[error(
+        "{path} of {name} is in no order along {dimension:?}: element {element} is {value}, and the one before it {before}; sort the elements in the file, or accept any order with --unordered"
+    )]
+    NotMonotonic {
+        /// The array in the source.
+        path: NodePath,
+        /// The source.
+        name: String,
+        /// The dimension.
+        dimension: String,
+        /// The position of the first element that turns back.
+        element: u64,
+        /// Its value, in the units of the result.
+        value: String,
+        /// The value before it.
+        before: String,
+    },
     /// The sources do not belong together as it was said.
     #[error(transparent)]
     Combine(#[from] crate::import::CombineError),

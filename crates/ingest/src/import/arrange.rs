@@ -8,6 +8,7 @@ use icefield_core::{NodePath, Session};
 use serde_json::Value;
 
 use super::labels::{self, Label, Line, Tail, float, follow, ordered};
+use super::monotonic;
 use super::opened::Opened;
 use super::times::{self, Documents};
 use crate::cf::{Conversion, Number, NumberType, TimeError, TimeUnits, moment};
@@ -199,7 +200,8 @@ pub(super) struct Places {
     pub(super) gaps: Vec<Gap>,
 }
 
-/// Checks that sources go on where those before them ended, and leaves out what overlaps, if that is wished.
+/// Checks that each source is in order, and that sources go on where those before them ended, and leaves out what overlaps, if
+/// that is wished.
 /// `target` says where an array goes.
 pub(super) async fn places(
     opened: &mut [Opened],
@@ -224,9 +226,7 @@ pub(super) async fn places(
                 tails.insert(path.clone(), Tail::Unknown);
                 continue;
             };
-            if label.is_time() {
-                check_times(one, &label, dimension, &values)?;
-            }
+            monotonic::check(one, &label, dimension, &values)?;
             let mut line = Line::new(&values);
             let is_primary = primary.as_ref() == Some(path);
             let before = tails.get(path).copied().unwrap_or(Tail::Empty);
@@ -272,39 +272,6 @@ fn refused(path: &NodePath, name: &str, problem: &'static str) -> ImportError {
         name: name.to_owned(),
         problem,
     }
-}
-
-fn check_times(
-    one: &Opened,
-    label: &Label,
-    dimension: &str,
-    values: &[Number],
-) -> Result<(), ImportError> {
-    let document = one
-        .hierarchy
-        .nodes
-        .get(&label.path)
-        .map(|node| node.document());
-    let document: Value = document
-        .and_then(|it| serde_json::from_slice(it).ok())
-        .unwrap_or_default();
-    let found = labels::unfit(values, &document["attributes"], &document["data_type"]);
-    let dimension = dimension.to_owned();
-    let source = match found {
-        (Some(element), _) => TimeError::Missing { element, dimension },
-        (None, Some(first)) if label.is_coordinate => TimeError::Twice {
-            first,
-            second: first + 1,
-            dimension,
-            value: values[first as usize].to_string(),
-        },
-        _ => return Ok(()),
-    };
-    Err(ImportError::Times {
-        path: label.path.clone(),
-        name: one.source.to_string(),
-        source: Box::new(source),
-    })
 }
 
 /// How many elements at the start of a line do not lie after what is there.

@@ -175,8 +175,9 @@ impl Import {
 
     /// Takes coordinates along the dimension that is appended to as they come. Otherwise a source is refused whose
     /// coordinates along it overlap those that are there, or lie before them; of coordinates without units, also the
-    /// times along it. Nothing is asked of coordinates that are no numbers, in no order, or compressed in a way that is
-    /// not understood here.
+    /// times along it; and one whose coordinate has units and neither rises nor falls throughout. Nothing is asked of
+    /// coordinates that are no numbers, that have no units and are in no order, or compressed in a way that is not
+    /// understood here.
     pub fn unordered(mut self) -> Self {
         self.unordered = true;
         self

@@ -13,7 +13,6 @@ use futures::TryStreamExt;
 use icefield_core::{ArrayMetadata, ByteRange, ChunkIndex, NodePath, Session, SessionError};
 use serde_json::Value;
 
-use super::times;
 use crate::assemble::ChunksOf;
 use crate::cf::{Number, NumberType};
 use crate::codec::{Codec, Elements};
@@ -34,6 +33,12 @@ impl Label {
     /// Returns whether it says times, as the CF conventions write them: `hours since 2000-01-01`.
     pub(super) fn is_time(&self) -> bool {
         self.units.as_deref().is_some_and(crate::cf::is_time)
+    }
+
+    /// Returns whether its numbers have a unit, and are more than names of the elements.
+    pub(super) fn is_quantity(&self) -> bool {
+        let units = self.units.as_deref().map(str::trim);
+        units.is_some_and(|it| !matches!(it, "" | "1"))
     }
 }
 
@@ -310,21 +315,6 @@ pub(super) async fn tail_of(session: &Session, path: &NodePath) -> Result<Tail, 
     }
     let before = (first % chunk) as usize;
     Ok(Line::new(&values[before.min(values.len())..]).tail)
-}
-
-/// Finds a number among times that says that there is none, and two neighbours that are equal.
-pub(super) fn unfit(
-    values: &[Number],
-    attributes: &Value,
-    data_type: &Value,
-) -> (Option<u64>, Option<u64>) {
-    let missing = times::missing(attributes);
-    let kind = NumberType::of(data_type).unwrap_or(NumberType::Float(8));
-    let none = values
-        .iter()
-        .position(|it| times::is_missing(*it, &missing, kind));
-    let twice = values.windows(2).position(|pair| pair[0] == pair[1]);
-    (none.map(|at| at as u64), twice.map(|at| at as u64))
 }
 
 #[cfg(test)]

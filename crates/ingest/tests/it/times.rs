@@ -234,6 +234,77 @@ async fn months_of_one_step_have_a_gap_where_one_lacks() {
     assert_eq!(time.2, [0.0, 30.0, 60.0, 90.0, 150.0, 180.0]);
 }
 
+/// The source, the element and the option are said, whichever source it is; the option takes them as they come.
+#[tokio::test]
+async fn times_that_turn_back_within_a_source_are_refused() {
+    for (values, element) in [
+        (
+            &[0.0, 12.0, 6.0][..],
+            "element 2 is 750, and the one before it 756",
+        ),
+        (
+            &[12.0, 6.0, 18.0],
+            "element 2 is 762, and the one before it 750",
+        ),
+        (
+            &[0.0, 6.0, 12.0, 6.0],
+            "element 3 is 750, and the one before it 756",
+        ),
+    ] {
+        for order in [Order::Given, Order::Coordinate] {
+            let january = times(JANUARY, None, "int64", &[0.0, 6.0]);
+            let february = times(FEBRUARY, None, "int64", values);
+            let repository = repository().await;
+            let import = || concat(&[&january, &february]);
+            let error = chain(&refused(import().order(order), &repository).await);
+            let folder = february.path().to_str().unwrap();
+            for word in [element, folder, "/time", "--unordered"] {
+                assert!(error.contains(word), "{word} is not said: {error}");
+            }
+            let alone = refused(february.import().concat("time", []), &repository);
+            assert!(chain(&alone.await).contains("in no order"));
+            run(import().unordered(), &repository).await;
+            let (_, _, found) = found(&repository, "time", 2 + values.len()).await;
+            let expected: Vec<f64> = values.iter().map(|it| it + 744.0).collect();
+            assert_eq!(found[2..], expected[..]);
+            let behind = chain(&refused(february.import().append("time"), &repository).await);
+            assert!(behind.contains("--unordered"), "{behind}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn coordinates_that_fall_are_in_order_and_names_need_none() {
+    let falls = |first: f64| times(JANUARY, None, "int64", &[first, first - 6.0, first - 12.0]);
+    let repository = repository().await;
+    let (early, late) = (falls(12.0), falls(36.0));
+    run(
+        concat(&[&early, &late]).order(Order::Coordinate),
+        &repository,
+    )
+    .await;
+    let (_, _, time) = found(&repository, "time", 6).await;
+    assert_eq!(time, [36.0, 30.0, 24.0, 12.0, 6.0, 0.0]);
+    for (units, values, is_taken) in [
+        ("degrees_north", &[60.0, 50.0, 40.0][..], true),
+        ("m", &[10.0, 20.0, 20.0, 50.0], true),
+        ("m", &[10.0, 20.0, 5.0], false),
+        ("1", &[10.0, 20.0, 5.0], true),
+        ("", &[10.0, 20.0, 5.0], true),
+    ] {
+        let repository = crate::common::repository().await;
+        let source = times(units, None, "float64", values);
+        let import = source.import().concat("time", []);
+        if is_taken {
+            run(import, &repository).await;
+            assert_eq!(found(&repository, "time", values.len()).await.2, values);
+        } else {
+            let error = chain(&refused(import, &repository).await);
+            assert!(error.contains("element 2 is 5"), "{error}");
+        }
+    }
+}
+
 /// Chunks that a source lacks hold its fill value, which is a time like others if nothing says that it is none.
 #[tokio::test]
 async fn times_that_no_chunk_holds_are_converted_too() {

@@ -69,9 +69,9 @@ class Exchange(Handle):
         With `virtual`, the import refers to chunks in their files, except those of the arrays in
         `copy`; readers then authorize the prefixes that `ImportReport.containers` lists. `concat`
         concatenates several sources along a dimension, and `append` appends them to the repository
-        (labels must be in order, unless `unordered`). The `order` of the sources is the given one,
-        by name, or by the first values of their coordinates. Times in other units or calendars are
-        converted exactly to those of the result, or to `time_units`. Overlapping coordinates fail
+        (labels must be in order, also within each source, unless `unordered`). The `order` of the
+        sources is the given one, by name, or by the first values of their coordinates. Times in
+        other units or calendars are converted exactly to those of the result, or to `time_units`. Overlapping coordinates fail
         the import, or it keeps the elements of the `first` or the `last` source; the same applies
         to messages of a GRIB file for the same element. Numbers with another packing or data type
         than in the first source are stored in its encoding, exactly or within `repack`; or `unpack`
