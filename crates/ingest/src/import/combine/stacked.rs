@@ -302,19 +302,15 @@ impl DerivedArray for StackedArray {
     }
 
     fn state(parts: &[Arc<dyn Source>], arrays: &BTreeMap<NodePath, Self>) -> Option<String> {
-        let digest = digest_of(parts)?;
         let digest = arrays
             .iter()
-            .fold(digest, |digest, (path, array)| match array {
-                Self::Original(original, _) => digest.text(path.as_str()).text(original.as_str()),
-                Self::Coordinate(_) => digest,
-            });
-        // The value that the source has along the new dimension may come from a pattern.
-        let digest = arrays
-            .iter()
-            .fold(digest, |digest, (path, array)| match array {
-                Self::Original(..) => digest,
-                Self::Coordinate(chunk) => digest.text(path.as_str()).bytes(chunk),
+            .fold(digest_of(parts)?, |digest, (path, array)| {
+                let digest = digest.text(path.as_str());
+                match array {
+                    Self::Original(original, _) => digest.text(original.as_str()),
+                    // The value that the source has along the new dimension may come from a pattern.
+                    Self::Coordinate(chunk) => digest.bytes(chunk),
+                }
             });
         Some(digest.hex())
     }
