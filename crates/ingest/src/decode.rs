@@ -3,7 +3,7 @@
 
 use std::io::{Read, Write};
 
-use icefield_zarr_store::Fletcher32;
+use icefield_zarr_store::{Fletcher32, Shuffle};
 use serde_json::Value;
 
 /// Longest chunk that is decoded, in bytes.
@@ -35,7 +35,7 @@ enum Filter {
     Zstd(i32),
     Gzip(u32),
     Zlib(u32),
-    Shuffle(usize),
+    Shuffle(Shuffle),
     Crc32c,
     Fletcher32,
 }
@@ -81,7 +81,7 @@ impl Encoding {
                 "numcodecs.zlib" => Filter::Zlib(level(configuration)),
                 "numcodecs.shuffle" => {
                     let size = configuration["elementsize"].as_u64().unwrap_or(4);
-                    Filter::Shuffle(usize::try_from(size).ok().filter(|size| *size > 0)?)
+                    Filter::Shuffle(Shuffle::of(usize::try_from(size).ok()?)?)
                 }
                 "crc32c" => Filter::Crc32c,
                 "numcodecs.fletcher32" => Filter::Fletcher32,
@@ -132,7 +132,7 @@ impl Encoding {
                 Filter::Zstd(_) => self.inflated(zstd::Decoder::new(&bytes[..]).ok()?)?,
                 Filter::Gzip(_) => self.inflated(flate2::read::MultiGzDecoder::new(&bytes[..]))?,
                 Filter::Zlib(_) => self.inflated(flate2::read::ZlibDecoder::new(&bytes[..]))?,
-                Filter::Shuffle(size) => unshuffled(&bytes, *size),
+                Filter::Shuffle(shuffle) => shuffle.decoded(&bytes),
                 Filter::Crc32c => {
                     let (body, sum) = bytes.split_last_chunk::<4>()?;
                     let is_sound = u32::from_le_bytes(*sum) == crc32c::crc32c(body);
@@ -162,7 +162,7 @@ impl Encoding {
                     encoder.write_all(&bytes).ok()?;
                     encoder.finish().ok()?
                 }
-                Filter::Shuffle(size) => shuffled(&bytes, *size),
+                Filter::Shuffle(shuffle) => shuffle.encoded(&bytes),
                 Filter::Crc32c => {
                     let sum = crc32c::crc32c(&bytes).to_le_bytes();
                     bytes.extend(sum);
@@ -211,26 +211,6 @@ fn float_bits(value: f64, size: usize) -> u64 {
 fn level(configuration: &Value) -> u32 {
     let level = configuration["level"].as_u64().unwrap_or(5);
     level.min(9) as u32
-}
-
-/// The first bytes of all elements come first, then the second ones; what is left over stays.
-fn shuffled(bytes: &[u8], size: usize) -> Vec<u8> {
-    let count = bytes.len() / size;
-    let mut out = bytes.to_vec();
-    for (at, byte) in bytes[..count * size].iter().enumerate() {
-        out[at % size * count + at / size] = *byte;
-    }
-    out
-}
-
-/// Undoes [`shuffled`].
-fn unshuffled(bytes: &[u8], size: usize) -> Vec<u8> {
-    let count = bytes.len() / size;
-    let mut out = bytes.to_vec();
-    for (at, byte) in bytes[..count * size].iter().enumerate() {
-        out[at % count * size + at / count] = *byte;
-    }
-    out
 }
 
 #[cfg(test)]
@@ -284,7 +264,7 @@ mod tests {
     fn filters_are_undone_in_turn() {
         let numbers: Vec<i32> = (0..100).map(|at| at * at - 50).collect();
         let plain: Vec<u8> = numbers.iter().flat_map(|it| it.to_le_bytes()).collect();
-        let shuffled = shuffled(&plain, 4);
+        let shuffled = Shuffle::of(4).expect("positive").encoded(&plain);
         assert_eq!(shuffled[..3], [206, 207, 210]);
         let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
         zlib.write_all(&shuffled).expect("in memory");

@@ -13,7 +13,7 @@ use ::zarrs::metadata::v3::MetadataV3;
 use base64::Engine;
 
 use crate::data_type::element_bytes;
-use crate::fletcher32;
+use crate::{fletcher32, shuffle};
 
 /// Most bytes of one element.
 const MAX_ELEMENT: usize = 16 << 20;
@@ -63,6 +63,7 @@ impl ChunkCodec {
         shape: &[u64],
     ) -> Result<Self, String> {
         fletcher32::codec::register();
+        shuffle::codec::register();
         let described = data_type;
         let shape: Option<Vec<NonZeroU64>> = shape.iter().map(|it| NonZeroU64::new(*it)).collect();
         let shape = shape.ok_or("its chunks have a length of 0")?;

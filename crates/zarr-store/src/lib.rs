@@ -63,6 +63,7 @@ mod fletcher32;
 mod key;
 mod key_error;
 mod prefix;
+mod shuffle;
 mod store;
 #[cfg(feature = "zarrs")]
 mod zarrs;
@@ -75,6 +76,7 @@ pub use error::{BlockingError, ZarrStoreError};
 pub use fletcher32::Fletcher32;
 pub use key::{ZarrKey, chunk_key, metadata_key};
 pub use key_error::{ChunkKeyProblem, KeyError, KeyMismatch};
+pub use shuffle::Shuffle;
 pub use store::ZarrStore;
 pub use store::list::DirListing;
 
