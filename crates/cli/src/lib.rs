@@ -54,11 +54,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 fn perform(args: Args) -> Result<(), Failure> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.enable_all();
-    // A server answers many at once, with all cores there are.
+    // A server answers many requests at once, each of which may wait for a disk.
     if !args.command.is_server() {
-        builder
-            .worker_threads(2)
-            .max_blocking_threads(BLOCKING_THREADS);
+        builder.max_blocking_threads(BLOCKING_THREADS);
     }
     let runtime = builder.build()?;
     // The drop of the runtime waits for running file operations.

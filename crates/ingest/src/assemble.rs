@@ -95,17 +95,17 @@ pub(crate) async fn run(
     let blocks = divided.into_iter().flat_map(|(assembly, blocks, regions)| {
         let gauge = Arc::clone(&counted);
         regions.map(move |region| {
-            let block = Block::new(Arc::clone(&assembly), region, Arc::clone(&gauge));
-            let block = Arc::new(block);
-            (block, blocks.window, blocks.held)
+            let (assembly, gauge) = (Arc::clone(&assembly), Arc::clone(&gauge));
+            let block = Block::new(assembly, region, blocks.window, gauge);
+            (Arc::new(block), blocks.held)
         })
     });
     let mut results = stream::iter(blocks)
-        .map(|(block, window, held)| {
+        .map(|(block, held)| {
             let (session, budget) = (session.clone(), budget.clone());
             stream::once(async move {
                 let held = budget.hold(held).await;
-                block.run(session, window).map(move |done| {
+                block.run(session).map(move |done| {
                     let _held = &held;
                     done
                 })

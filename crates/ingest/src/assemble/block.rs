@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use icefield_core::{ByteRange, Session, WriteMode};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::assembly::{Assembly, Sink};
@@ -47,8 +48,12 @@ struct FilledChunk {
 pub(super) struct Block {
     assembly: Arc<Assembly>,
     region: Region,
+    /// Steps that are under way at a time.
+    window: usize,
     /// By place in the grid.
     open: Mutex<HashMap<Vec<u64>, Arc<Mutex<OpenChunk>>>>,
+    /// Of chunks that are encoded and written at a time.
+    encoders: Semaphore,
     gauge: Arc<Gauge>,
 }
 
@@ -61,23 +66,30 @@ struct Step {
 }
 
 impl Block {
-    pub(super) fn new(assembly: Arc<Assembly>, region: Region, gauge: Arc<Gauge>) -> Self {
+    /// Describes a block that works on `window` chunks of parts, and on as many that are whole, at a time.
+    pub(super) fn new(
+        assembly: Arc<Assembly>,
+        region: Region,
+        window: usize,
+        gauge: Arc<Gauge>,
+    ) -> Self {
         Self {
             assembly,
             region,
+            window,
             open: Mutex::default(),
+            encoders: Semaphore::new(window),
             gauge,
         }
     }
 
-    /// Works on `window` chunks of parts at a time. A step begins once the ones before the window have ended, so that no more
-    /// chunks are open than were counted.
+    /// Does the work. A step begins once the ones before the window have ended, so that no more chunks are open than were
+    /// counted.
     pub(super) fn run(
         self: Arc<Self>,
         session: Session,
-        window: usize,
     ) -> impl Stream<Item = Result<BlockEvent, ImportError>> + Send {
-        let number_of_parts = self.assembly.parts.len();
+        let (number_of_parts, window) = (self.assembly.parts.len(), self.window);
         let block = Arc::clone(&self);
         let steps = (0..number_of_parts).flat_map(move |part| block.steps(part));
         stream::iter(steps)
@@ -139,8 +151,12 @@ impl Block {
         })
     }
 
-    async fn step(&self, session: &Session, step: &Step) -> Result<Vec<BlockEvent>, ImportError> {
-        let (assembly, mut done) = (&*self.assembly, Vec::new());
+    async fn step(
+        self: &Arc<Self>,
+        session: &Session,
+        step: &Step,
+    ) -> Result<Vec<BlockEvent>, ImportError> {
+        let (assembly, mut done, mut whole) = (&*self.assembly, Vec::new(), Vec::new());
         let part = &assembly.parts[step.part];
         let index = assembly.index(&step.place);
         let damaged = |problem: String| SourceError::damaged(&part.chunks.name(&index), problem);
@@ -157,7 +173,7 @@ impl Block {
         };
         drop(read);
         let part_bytes = || self.gauge.hold(part.codec.chunk_bytes());
-        let _decoded = decoded.as_ref().map(|_| part_bytes());
+        let held = decoded.as_ref().map(|_| part_bytes());
         let chunks = step.region.chunks(&assembly.chunk_shape);
         for at in 0..chunks.shape.iter().product::<u64>() {
             let mut to = place(at, &chunks.shape);
@@ -168,9 +184,20 @@ impl Block {
                 continue;
             }
             let elements = self.add(step, decoded.as_ref(), &to).map_err(damaged)?;
-            if let Some(elements) = elements {
-                done.push(self.finish(session, &to, elements).await?);
-            }
+            whole.extend(elements.map(|elements| (to, elements)));
+        }
+        drop((decoded, held));
+        // Each on a thread of its own: one chunk of a part may be the last of many, and nothing else may be left to do.
+        let mut running = JoinSet::new();
+        for (to, elements) in whole {
+            let (block, session) = (Arc::clone(self), session.clone());
+            running.spawn(async move {
+                let _one_of_few = block.encoders.acquire().await;
+                block.finish(&session, &to, elements).await
+            });
+        }
+        while let Some(one) = running.join_next().await {
+            done.push(one.unwrap_or_else(|it| std::panic::resume_unwind(it.into_panic()))?);
         }
         Ok(done)
     }

@@ -10,6 +10,9 @@ use crate::regions::{Region, place};
 /// Blocks along a dimension that are looked at one by one to count decodes; of more, the most that there can be are counted.
 const COUNTED: u64 = 1 << 16;
 
+/// Chunks of parts for each thread that are decoded while a chunk that is whole is encoded, which takes longer.
+const AHEAD: usize = 4;
+
 /// How the chunks to make are cut into blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Blocks {
@@ -39,17 +42,20 @@ impl Blocks {
         }
         let held = |widths: &[u64], window| assembly.held(widths, window);
         let fits = |widths: &[u64], window| held(widths, window) <= limits.elements;
-        let widest = threads.max(1);
+        let threads = threads.max(1);
+        let widest = (threads * AHEAD).min(limits.chunks).max(threads);
         let mut window = (1..=widest).rev().find(|window| fits(&widths, *window));
         while window.is_none() {
             let Some(axis) = assembly.cheapest_cut(&widths) else {
                 break;
             };
             widths[axis] = widths[axis].div_ceil(2);
-            window = fits(&widths, widest).then_some(widest);
+            window = (threads..=widest)
+                .rev()
+                .find(|window| fits(&widths, *window));
         }
         let window = window
-            .or_else(|| (1..=widest).rev().find(|window| fits(&widths, *window)))
+            .or_else(|| (1..threads).rev().find(|window| fits(&widths, *window)))
             .unwrap_or(1);
         Self {
             held: held(&widths, window),
