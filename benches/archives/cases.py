@@ -142,9 +142,12 @@ def _rechunk(program: Path, work: Path, sizes: Sizes, rounds: int) -> list[Line]
         level = sizes["level"]
         return lambda number: script("peers.py", kind, folder, work / f"{kind}-{number}", chunks, level)
 
+    def floor(number: int) -> dict[str, float]:
+        return script("peers.py", "floor", folder, chunks, sizes["level"])
+
     names = {"threads": "dask, two threads", "processes": "dask, two processes"}
     peers = {kind: dask(kind) for kind in names}
-    found = _turns({"icefield": icefield, **peers}, rounds)
+    found = _turns({"icefield": icefield, **peers, "floor": floor}, rounds)
     for kind in names:
         script("peers.py", "same", work / "icefield-0", work / f"{kind}-0")
     lines = []
@@ -162,6 +165,7 @@ def _rechunk(program: Path, work: Path, sizes: Sizes, rounds: int) -> list[Line]
         Line(f"times as fast as {names[faster]}", f"{times:.1f}", "at least 3", times >= 3, found),
         Line(f"part of the memory of {names[faster]}", f"{part:.2f}", "at most 0.33", part <= 1 / 3),
         Line("times as little of the processors", f"{work_times:.1f}"),
+        Line("zlib and zstd alone, on two threads", _seconds(_column(found["floor"], "seconds"))),
     ]
 
 

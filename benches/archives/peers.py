@@ -111,6 +111,40 @@ def processes(folder: str, out: str, chunks: str, level: str) -> dict[str, float
     return found
 
 
+def floor(folder: str, chunks: str, level: str) -> dict[str, float]:
+    """The compression alone, by zlib and zstd on two threads: the chunks of `months` inflated, and as many bytes in chunks of the
+    result deflated. Nothing is read, put in another order or written meanwhile, so that no import takes less with these libraries.
+    """
+    import math
+    import zlib
+    from concurrent.futures import ThreadPoolExecutor
+
+    import h5py
+    import numpy as np
+    from numcodecs import Shuffle
+    from numcodecs.zstd import Zstd
+
+    stored: list[bytes] = []
+    for name in _names(folder):
+        with h5py.File(name) as file:
+            dataset, plane = file["air"].id, file["air"].shape[1:]
+            places = [dataset.get_chunk_info(at).chunk_offset for at in range(dataset.get_num_chunks())]
+            stored += [dataset.read_direct_chunk(place)[1] for place in places]
+    steps, rows, columns = (int(it.split("=")[1]) for it in chunks.split(","))
+    shuffle, zstd = Shuffle(4), Zstd(level=int(level))
+    plain = [np.frombuffer(shuffle.decode(zlib.decompress(it)), "<f4") for it in stored[:steps]]
+    one = np.stack(plain).reshape(-1, *plane)[:, :rows, :columns].copy()
+    count = math.ceil(len(stored) * plain[0].nbytes / one.nbytes)
+
+    def work() -> None:
+        with ThreadPoolExecutor(2) as threads:
+            inflated = threads.map(lambda it: len(zlib.decompress(it)), stored)
+            deflated = threads.map(lambda it: len(zstd.encode(it)), [one] * count)
+            assert sum(inflated) > 0 and sum(deflated) > 0
+
+    return _timed(work)
+
+
 def _to_zarr(folder: str, out: str, chunks: str, level: str) -> None:
     import xarray
     from zarr.codecs import ZstdCodec
@@ -210,6 +244,7 @@ _WHAT: dict[str, Callable[..., Any]] = {
     "virtualizarr": virtualizarr,
     "threads": threads,
     "processes": processes,
+    "floor": floor,
     "same": same,
     "counted": counted,
     "patterns": patterns,
