@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import xarray as xr
 
 from making import new
+from servers import Bucket, WebServer, bucket
 
 
 def ensemble(folder: Path) -> list[Path]:
@@ -77,6 +79,64 @@ def test_a_grid_is_that_of_xarray(tmp_path: Path) -> None:
     xr.testing.assert_equal(read(repo), found)
     with pytest.raises(ic.IcechunkError, match=r"no grid: there is none with .*y = 2 … 3"):
         new(tmp_path / "other").import_files(files[:-1], combine="by-coords")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    with bucket(monkeypatch) as found:
+        yield found
+
+
+MEMBERS: dict[str, Any] = {
+    "concat": "time",
+    "concat_new": "member",
+    "value_from": "pattern:air_m{}_??.nc",
+}
+
+
+def test_patterns_in_a_bucket(tmp_path: Path, server: Bucket) -> None:
+    files = ensemble(tmp_path)
+    for path in files:
+        server.store.put(f"archive/{path.stem[-2:]}/{path.name}", path.read_bytes())
+    server.store.put("archive/readme.txt", b"no file of data")
+    server.store.put("archive/01/air_m1_01.nc.md5", b"no file of data")
+    at = f"s3://{server.name}/archive"
+    query = f"?endpoint={server.endpoint}"
+    for pattern in (f"{at}/**/*.nc", f"{at}/0[1-3]/air_m?_*.nc"):
+        planned = new(tmp_path / "plan").import_files(pattern + query, plan=True, **MEMBERS)
+        assert [it.elements for it in planned.sources] == [1, 1]
+        (tmp_path / "plan").rename(tmp_path / f"plan{len(pattern)}")
+    repo = new(tmp_path / "copied")
+    repo.import_files(f"{at}/*/*.nc{query}", **MEMBERS)
+    xr.testing.assert_equal(read(repo), expected(files))
+    place = tmp_path / "referred"
+    january = [f"{at}/01/*.nc{query}"]
+    report = new(place).import_files(january, concat_new="member", value_from=MEMBERS["value_from"], virtual=True)
+    assert report.virtual_chunks > 0 and report.containers == [f"{at}/01/"]
+    access: dict[str, Any] = {report.containers[0] + query: ic.s3_from_env_credentials()}
+    reader = ic.Repository.open(
+        ic.local_filesystem_storage(str(place)), authorize_virtual_chunk_access=access
+    )
+    xr.testing.assert_equal(read(reader), expected(files).isel(time=slice(4)))
+    with pytest.raises(ic.NotFoundError, match="matches"):
+        repo.import_files(f"{at}/*/*.hdf{query}", **MEMBERS)
+
+
+def test_patterns_on_a_web_server(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    (folder / "of 2020").mkdir(parents=True)
+    files = ensemble(folder / "of 2020")
+    (folder / "readme.txt").write_text("no file of data")
+    server = WebServer(folder)
+    try:
+        for number, pattern in enumerate(["**/*.nc", "*/air_m[12]_*.nc", "of%202020/*.nc"]):
+            repo = new(tmp_path / str(number))
+            repo.import_files(f"{server.url}/{pattern}", **MEMBERS)
+            xr.testing.assert_equal(read(repo), expected(files))
+        with pytest.raises(ic.NotFoundError, match="matches"):
+            repo.import_files(f"{server.url}/*/*.hdf", **MEMBERS)
+    finally:
+        server.close()
 
 
 def test_what_is_new_every_night(tmp_path: Path) -> None:
