@@ -51,6 +51,41 @@ async function arrayAt(base, headers) {
   return entry;
 }
 
+/** Chunks asked for at a time: browsers refuse thousands of requests at once. */
+const AT_ONCE = 24;
+
+/** The queue of a read: a few tasks at a time, and none after one has failed. */
+function queue() {
+  const waiting = [];
+  const all = [];
+  let running = 0;
+  let failed = false;
+  const next = () => {
+    while (running < AT_ONCE && waiting.length && !failed) {
+      running += 1;
+      waiting.pop()().finally(() => {
+        running -= 1;
+        next();
+      });
+    }
+  };
+  return {
+    add(task) {
+      all.push(new Promise((resolve, reject) => {
+        waiting.push(() => task().then(resolve, (error) => {
+          failed = true;
+          reject(error);
+        }));
+      }));
+    },
+    onIdle() {
+      waiting.reverse();
+      next();
+      return Promise.all(all);
+    },
+  };
+}
+
 /** The grid of whole objects: of shards, where there are shards. */
 function missingChunks({ array, store }) {
   const length = array.shape.length;
@@ -92,7 +127,7 @@ async function read({ base, headers, selection }, signal) {
   const { array, store } = entry;
   const before = { requests: store.requests, bytes: store.bytes };
   const asked = selection.map((it) => (globalThis.Array.isArray(it) ? slice(...it) : it));
-  const result = await get(array, asked.length ? asked : null, { signal });
+  const result = await get(array, asked.length ? asked : null, { signal, createQueue: queue });
   const isScalar = result === null || typeof result !== 'object' || !('shape' in result);
   return {
     shape: isScalar ? [] : result.shape,
