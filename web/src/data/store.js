@@ -9,11 +9,13 @@ export class ReadError extends Error {
   }
 }
 
+/** What the server says of a failure: an error of the API, or text. */
 async function detail(response) {
+  const text = await response.text().catch(() => '');
   try {
-    return (await response.json()).error;
+    return JSON.parse(text).error;
   } catch {
-    return null;
+    return text ? { message: text.slice(0, 1000) } : null;
   }
 }
 
