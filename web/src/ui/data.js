@@ -52,7 +52,7 @@ function ArrayView({ repository, page, version, node, base }) {
   return html`
     <header class="node-head">
       <${Crumbs} path=${node.path} />
-      <div class="node-title"><h1>${line(title || name, 120)}</h1>${title && html`<code>${line(name, 80)}</code>`}
+      <div class="node-title"><h1>${line(title || name || repository.name, 120)}</h1>${title && html`<code>${line(name, 80)}</code>`}
         ${typeof attributes.units === 'string' && html`<span class="unit">${line(attributes.units, 60)}</span>`}</div>
       <${Facts} repository=${repository} version=${version} node=${node} />
       <${Tabs} label="Ways to look at the array" tabs=${tabs} current=${tab} to=${(next) => ({ tab: next })} />

@@ -68,7 +68,7 @@ export async function serve({ port = 0, token = null, only = null } = {}) {
     if (!repository || !ref) throw new ApiProblem(404, 'not-found', 'nothing here');
     const { version } = resolved(repository, ref);
     const plain = { 'Cache-Control': 'public, max-age=31536000, immutable', 'Content-Security-Policy': 'sandbox' };
-    if (broken.has(address)) return { status: broken.get(address), type: 'application/json', body: JSON.stringify({ error: { kind: 'corrupt', message: 'chunk chunks/XYZ cannot be read: its object is shorter than the manifest says', hint: 'Run `icefield fsck` to see what else is damaged.', object: 'chunks/XYZ' } }) };
+    if (broken.has(address)) return { status: broken.get(address), type: 'text/plain', body: 'chunks/XYZ cannot be read: it is shorter than the manifest says; run `icefield fsck`' };
     if (rest.at(-1) === 'zarr.json') {
       const path = `/${rest.slice(0, -1).join('/')}`;
       if (!repository.groups.has(path) && !(repository.nodes.get(path)?.since <= version)) throw new ApiProblem(404, 'not-found', 'no node');
