@@ -28,7 +28,14 @@ pub fn run(args: &[String]) -> Result<()> {
 pub fn peer(only: &[String], args: &[String]) -> Result<()> {
     let manifest = workspace::root().join("benches/reference/Cargo.toml");
     let mut cargo = process::cargo();
-    cargo.args(["run", "--locked", "--release", "--bin", "report", "--manifest-path"]);
+    cargo.args([
+        "run",
+        "--locked",
+        "--release",
+        "--bin",
+        "report",
+        "--manifest-path",
+    ]);
     cargo.arg(manifest).arg("--");
     for workload in only {
         cargo.args(["--only", workload]);

@@ -117,7 +117,11 @@ fn main() -> ExitCode {
         Command::Test(asked) => test::run(&asked),
         Command::Check(asked) => check::run(&asked),
         Command::Codegen { check } => codegen::run(check),
-        Command::Bench { peer: true, only, args } => bench::peer(&only, &args),
+        Command::Bench {
+            peer: true,
+            only,
+            args,
+        } => bench::peer(&only, &args),
         Command::Bench { args, .. } => bench::run(&args),
         Command::BenchArchives { args } => bench::archives(&args),
         Command::Api { accept: true } => api::accept(),

@@ -109,7 +109,7 @@ impl Storage for BrokenStorage {
         if self.broken == Broken::ReadsStale && is_mutable(key) && options.if_none_match.is_none() {
             let count = self.requests.fetch_add(1, Ordering::Relaxed);
             let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
-            if count % 3 == 0
+            if count.is_multiple_of(3)
                 && let Some((bytes, meta)) = before.remove(key)
             {
                 return Ok(Object {

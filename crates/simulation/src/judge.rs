@@ -28,7 +28,7 @@ pub(crate) fn soundness(report: &CheckReport) -> Round {
 pub(crate) async fn judge(store: Arc<dyn Storage>, clock: WorldClock, facts: &Facts) -> Round {
     let clock = Arc::new(clock);
     let report = Check::new(Arc::clone(&store))
-        .clock(clock.clone())
+        .clock(Arc::<WorldClock>::clone(&clock))
         .run(&())
         .await;
     let report = report.map_err(|error| {
@@ -36,7 +36,7 @@ pub(crate) async fn judge(store: Arc<dyn Storage>, clock: WorldClock, facts: &Fa
     })?;
     soundness(&report)?;
     let repository = Repository::builder(store)
-        .clock(clock.clone())
+        .clock(Arc::<WorldClock>::clone(&clock))
         .open()
         .await
         .map_err(trouble)?;

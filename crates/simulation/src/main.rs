@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use icefield_simulation::{Broken, Figures, Scenario, play};
+use icefield_storage::{Clock as _, SystemClock};
 
 /// Runs that making a failing scenario smaller may take.
 const SHRINKING: usize = 400;
@@ -76,7 +76,7 @@ fn run(
     threads: u64,
     output: &PathBuf,
 ) -> anyhow::Result<ExitCode> {
-    let begun = Instant::now();
+    let begun = SystemClock.monotonic();
     let (next, failed) = (
         AtomicU64::new(seeds.start),
         Mutex::new(None::<(u64, String)>),
@@ -119,7 +119,7 @@ fn run(
     let played = next.into_inner().min(seeds.end) - seeds.start;
     println!(
         "{played} seeds, {events} events, {:.1} s: {figures:?}",
-        begun.elapsed().as_secs_f64()
+        (SystemClock.monotonic() - begun).as_secs_f64()
     );
     let Some((seed, rule)) = failed
         .into_inner()

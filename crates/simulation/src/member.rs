@@ -106,7 +106,7 @@ impl Member {
         let storage: Arc<dyn Storage> = Arc::new(self.storage.clone());
         Repository::builder(storage)
             .clock(Arc::new(self.clock.clone()))
-            .entropy(self.entropy.clone())
+            .entropy(Arc::<SeededEntropy>::clone(&self.entropy))
     }
 
     pub(crate) async fn open(&self) -> Round<Repository> {

@@ -76,6 +76,14 @@ impl Repository {
         self.0.configs.in_force().containers.absolute(location)
     }
 
+    /// Returns whether a container of the configuration in force and a grant cover the location of a virtual chunk. Sends no
+    /// request for the object.
+    pub async fn is_granted(&self, location: &str) -> bool {
+        let in_force = self.0.configs.in_force();
+        let found = self.0.virtual_stores.find(&in_force.containers, location);
+        found.await.is_ok()
+    }
+
     /// Returns how many seconds this machine's clock was ahead of the store's at the last commit, if they were
     /// more than ten minutes apart. The times in the history are those of this clock.
     pub fn clock_ahead(&self) -> Option<i64> {

@@ -166,7 +166,7 @@ pub(crate) async fn chunk(
             etag,
             last_modified,
         }) => {
-            let is_granted = mount.repository().foreign_object(&location).await.is_ok();
+            let is_granted = mount.repository().is_granted(&location).await;
             let checksum = etag.or(last_modified.map(|seconds| seconds.to_string()));
             json!({
                 "index": index,

@@ -144,8 +144,7 @@ async fn foreign() -> (Store, Arc<dyn Storage>) {
         store: VirtualStore::InMemory,
         unknown: Default::default(),
     };
-    let containers =
-        ["s3://archive/2015/", "http://169.254.169.254/latest/"].map(|it| container(it));
+    let containers = ["s3://archive/2015/", "http://169.254.169.254/latest/"].map(container);
     let config = RepositoryConfig {
         virtual_chunk_containers: Some(containers.into_iter().collect()),
         ..Default::default()

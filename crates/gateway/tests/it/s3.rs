@@ -16,7 +16,11 @@ async fn serving(store: &Store) -> World {
     let gateway = Gateway::new(vec![served], Settings::default()).unwrap();
     let address = SocketAddr::from(([127, 0, 0, 1], 0));
     let server = Server::bind_s3(address, gateway.clone()).await.unwrap();
-    World::running(server, gateway, CountingStorage::new(store.storage.clone()))
+    World::running(
+        server,
+        gateway,
+        CountingStorage::new(Arc::clone(&store.storage)),
+    )
 }
 
 /// The texts of all elements of a name.

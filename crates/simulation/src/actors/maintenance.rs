@@ -96,9 +96,8 @@ pub(super) async fn copy(member: &Member) -> Round {
         .run(&repository, Arc::clone(&to), &())
         .await
         .map_err(trouble)?;
-    let clock = Arc::new(member.clock.clone());
     let report = Check::new(Arc::clone(&to))
-        .clock(clock.clone())
+        .clock(Arc::new(member.clock.clone()))
         .run(&())
         .await;
     let report = report
@@ -111,7 +110,7 @@ pub(super) async fn copy(member: &Member) -> Round {
         format!("the copy is damaged: {damage:?}")
     })?;
     let copy = icefield::Repository::builder(to)
-        .clock(clock)
+        .clock(Arc::new(member.clock.clone()))
         .open()
         .await
         .map_err(trouble)?;
