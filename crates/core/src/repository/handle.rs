@@ -113,6 +113,7 @@ impl Repository {
             entropy: Arc::clone(&shared.entropy),
             virtual_stores: Arc::clone(&shared.virtual_stores),
             configs: Arc::clone(&shared.configs),
+            unwritten: Arc::clone(&shared.unwritten),
             lost_races: Mutex::default(),
             clock_ahead: AtomicI64::new(shared.clock_ahead.load(Ordering::Relaxed)),
         })))

@@ -56,7 +56,8 @@ impl Session {
         })
     }
 
-    /// Sets a chunk that the session stored whose pass this one was opened with. Nothing is read: the object must exist.
+    /// Sets a chunk that the session stored whose pass this one was opened with: a range of an object. Nothing is read: the
+    /// object must exist.
     ///
     /// # Errors
     /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], [`SessionError::OutOfGrid`], and the reasons why a session
@@ -66,15 +67,11 @@ impl Session {
         path: &NodePath,
         index: &[u32],
         id: ChunkId,
-        length: u64,
+        (offset, length): (u64, u64),
     ) -> Result<(), SessionError> {
         let _permit = self.begin_write().await?;
         let node = array_of(&*self.state()?, path)?.id;
-        let chunk = ChunkRef::Native {
-            id,
-            offset: 0,
-            length,
-        };
+        let chunk = ChunkRef::Native { id, offset, length };
         let chunk = PendingChunk::Set(chunk);
         self.record(path, node, index, chunk, WriteMode::Overwrite)?;
         Ok(())

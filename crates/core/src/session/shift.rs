@@ -96,6 +96,8 @@ impl Session {
         self.check_edits()?;
         self.state()?.phase.check_writable()?;
         let _all_writes_ended = self.in_flight().write().await;
+        // Two places may have one chunk then.
+        self.packer().pin();
         let array = self.array(path)?;
         let mut moves = Vec::new();
         let mut here = hashbrown::HashSet::new();
@@ -117,7 +119,7 @@ impl Session {
         }
         let mut refs = Vec::with_capacity(moves.len());
         for (from, to) in moves {
-            refs.extend(self.locate(path, &from).await?.map(|found| (to, found)));
+            refs.extend(self.place(path, &from).await?.map(|found| (to, found)));
         }
         let emptied = here.iter().filter(|index| match backward {
             None => false,

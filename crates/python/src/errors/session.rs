@@ -156,6 +156,7 @@ impl Coded for SessionError {
             Self::VirtualRefs { source, .. } => source.code(),
             Self::IdCollision { .. } => "unknown",
             Self::WriteUnknown { .. } => "outcome-unknown",
+            Self::ChunksNotStored { source, .. } => source.code(),
             Self::BeingCollected => "not-allowed",
             Self::Collected { .. } => "object-not-found",
             Self::Fetch(error) => error.code(),

@@ -1,0 +1,175 @@
+//! Filling packs, and sending them to the store.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::{join_all, select_all};
+use icefield_format::ChunkId;
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
+
+use super::rules::PackRules;
+use super::state::{Packs, Upload};
+use super::unwritten::Unwritten;
+use crate::SessionError;
+use crate::objects::Objects;
+
+/// Puts the chunks of a session and its forks into packs.
+#[derive(Debug)]
+pub(crate) struct Packer {
+    objects: Arc<Objects>,
+    unwritten: Arc<Unwritten>,
+    packs: Arc<Packs>,
+    /// Whoever appends has it, so that chunks lie in the order in which they came, also those that waited.
+    turn: tokio::sync::Mutex<()>,
+}
+
+/// A pack that could not be stored. Its bytes are still here.
+#[derive(Clone, Debug)]
+pub(crate) struct NotStored {
+    pub(crate) id: ChunkId,
+    pub(crate) error: Arc<SessionError>,
+}
+
+impl Packer {
+    pub(crate) fn new(objects: &Arc<Objects>, unwritten: &Arc<Unwritten>) -> Self {
+        Self {
+            objects: Arc::clone(objects),
+            unwritten: Arc::clone(unwritten),
+            packs: Arc::default(),
+            turn: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Puts a chunk into the open pack, as soon as there is room; returns the pack and the place in it. `draw` gives the id of a
+    /// new pack.
+    ///
+    /// # Errors
+    /// There is no room, and packs that were sent again did not make any.
+    pub(crate) async fn append(
+        &self,
+        chunk: &[u8],
+        rules: &PackRules,
+        draw: impl Fn() -> ChunkId,
+    ) -> Result<(ChunkId, u64), Vec<NotStored>> {
+        let _turn = self.turn.lock().await;
+        let mut has_retried = false;
+        loop {
+            let appended = self.packs.append(chunk, rules, &draw);
+            if let Some(new) = appended.filter(|it| it.opens) {
+                self.unwritten.add(new.id, Arc::downgrade(&self.packs));
+            }
+            self.send();
+            if let Some(appended) = appended {
+                return Ok((appended.id, appended.offset));
+            }
+            if !has_retried {
+                has_retried = true;
+                self.packs.retry();
+                self.send();
+            }
+            let uploads = self.packs.uploads();
+            if uploads.is_empty() {
+                let failures = self.failures();
+                match failures.is_empty() {
+                    true => continue,
+                    false => return Err(failures),
+                }
+            }
+            select_all(uploads.into_iter().map(|(_, upload)| upload)).await;
+        }
+    }
+
+    /// Lets go of chunks that nothing refers to any more.
+    pub(crate) fn forget(&self, chunks: impl Iterator<Item = (ChunkId, u64)>) {
+        self.packs.forget(chunks);
+    }
+
+    /// Keeps what has been put into the open pack: others refer to it, too.
+    pub(crate) fn pin(&self) {
+        self.packs.pin();
+    }
+
+    /// Stores all packs, those that failed before once more.
+    ///
+    /// # Errors
+    /// The packs that could not be stored. They can be tried again.
+    pub(crate) async fn close(&self) -> Result<(), Vec<NotStored>> {
+        if let Some(empty) = self.packs.close() {
+            self.unwritten.remove(empty);
+        }
+        self.send();
+        let (sent, uploads): (Vec<ChunkId>, Vec<Upload>) = self.packs.uploads().into_iter().unzip();
+        join_all(uploads).await;
+        let mut failures = self.failures();
+        // Of other packs, those who fill them hear.
+        failures.retain(|it| sent.contains(&it.id));
+        match failures.is_empty() {
+            true => Ok(()),
+            false => Err(failures),
+        }
+    }
+
+    /// Returns the bytes of chunks in memory.
+    pub(crate) fn buffered(&self) -> usize {
+        self.packs.buffered()
+    }
+
+    /// Returns when packs were stored, by the store's clock, each time once.
+    pub(crate) fn take_times(&self) -> Vec<SystemTime> {
+        self.packs.take_times()
+    }
+
+    fn failures(&self) -> Vec<NotStored> {
+        let failures = self.packs.failures().into_iter();
+        failures
+            .map(|(id, error)| NotStored { id, error })
+            .collect()
+    }
+
+    fn send(&self) {
+        self.packs.send(|id, bytes| self.upload(id, bytes));
+    }
+
+    /// Begins to store a pack. Without a runtime it goes on only while it is waited for.
+    ///
+    /// The id is its own, and an upload that ended unknown may have stored the same bytes under it: to try again is safe.
+    fn upload(&self, id: ChunkId, bytes: Bytes) -> (Upload, Option<AbortHandle>) {
+        let (objects, unwritten) = (Arc::clone(&self.objects), Arc::clone(&self.unwritten));
+        let packs = Arc::downgrade(&self.packs);
+        let upload = async move {
+            let put = AssertUnwindSafe(objects.put_chunk(id, bytes)).catch_unwind();
+            let stored = put.await.unwrap_or_else(|_| {
+                let what = "storing a pack of chunks panicked".to_owned();
+                Err(SessionError::Aborted(what))
+            });
+            let Some(packs) = packs.upgrade() else { return };
+            match stored {
+                Ok(time) => {
+                    packs.stored(id, time);
+                    unwritten.remove(id);
+                }
+                Err(error) => {
+                    tracing::debug!(%id, %error, "a pack of chunks stays in memory");
+                    packs.failed(id, error);
+                }
+            }
+        };
+        let upload = upload.boxed().shared();
+        let task =
+            Handle::try_current().map(|runtime| runtime.spawn(upload.clone()).abort_handle());
+        (upload, task.ok())
+    }
+}
+
+impl Drop for Packer {
+    /// What is not stored is not needed: nothing but its session refers to it.
+    fn drop(&mut self) {
+        for id in self.packs.abandon() {
+            self.unwritten.remove(id);
+        }
+    }
+}

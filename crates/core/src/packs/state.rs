@@ -1,0 +1,355 @@
+//! The packs that are not stored, as data: no I/O.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use futures::future::{BoxFuture, Shared};
+use icefield_format::ChunkId;
+use tokio::task::AbortHandle;
+
+use super::rules::PackRules;
+use crate::SessionError;
+
+/// The upload of a pack. All who wait for it drive it, and it notes its outcome itself.
+pub(super) type Upload = Shared<BoxFuture<'static, ()>>;
+
+/// The packs of one packer that are not stored.
+#[derive(Debug, Default)]
+pub(super) struct Packs(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    open: Option<OpenPack>,
+    /// In the order in which they were closed.
+    closed: Vec<ClosedPack>,
+    /// References to the open pack are in other hands: nothing of it is forgotten.
+    pinned: bool,
+    /// When the store says that it stored packs.
+    times: Vec<SystemTime>,
+}
+
+#[derive(Debug)]
+struct OpenPack {
+    id: ChunkId,
+    bytes: Vec<u8>,
+    slots: Vec<Slot>,
+}
+
+/// A chunk in the open pack. It ends where the next begins.
+#[derive(Debug)]
+struct Slot {
+    start: usize,
+    is_live: bool,
+}
+
+#[derive(Debug)]
+struct ClosedPack {
+    id: ChunkId,
+    bytes: Bytes,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// To be sent.
+    Waiting,
+    Sending(Upload, Option<AbortHandle>),
+    Failed(Arc<SessionError>),
+}
+
+/// Where a chunk was put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Appended {
+    pub(super) id: ChunkId,
+    pub(super) offset: u64,
+    /// It is the first one of its pack.
+    pub(super) opens: bool,
+}
+
+impl State {
+    fn buffered(&self) -> usize {
+        let open = self.open.as_ref().map_or(0, |pack| pack.bytes.len());
+        let closed = self.closed.iter().map(|pack| pack.bytes.len());
+        open + closed.sum::<usize>()
+    }
+
+    /// Closes the open pack. Returns its id if there is nothing in it, so that it is no pack at all.
+    fn close(&mut self) -> Option<ChunkId> {
+        let OpenPack { id, bytes, .. } = self.open.take()?;
+        self.pinned = false;
+        if bytes.is_empty() {
+            return Some(id);
+        }
+        let (bytes, stage) = (Bytes::from(bytes), Stage::Waiting);
+        self.closed.push(ClosedPack { id, bytes, stage });
+        None
+    }
+}
+
+impl OpenPack {
+    fn new(id: ChunkId) -> Self {
+        Self {
+            id,
+            bytes: Vec::new(),
+            slots: Vec::new(),
+        }
+    }
+
+    /// Appends a chunk, within `size` bytes in all. Memory is never taken for more than those.
+    fn append(&mut self, chunk: &[u8], size: usize) -> u64 {
+        let (start, end) = (self.bytes.len(), self.bytes.len() + chunk.len());
+        if end > self.bytes.capacity() {
+            let more = (2 * end).min(size.max(end)) - start;
+            self.bytes.reserve_exact(more);
+        }
+        self.bytes.extend_from_slice(chunk);
+        self.slots.push(Slot {
+            start,
+            is_live: true,
+        });
+        start as u64
+    }
+
+    /// Forgets a chunk: if none that is needed follows it, its place is used again.
+    fn forget(&mut self, offset: u64) {
+        let found = self
+            .slots
+            .binary_search_by_key(&offset, |slot| slot.start as u64);
+        let Ok(found) = found else { return };
+        self.slots[found].is_live = false;
+        while let Some(last) = self.slots.pop_if(|last| !last.is_live) {
+            self.bytes.truncate(last.start);
+        }
+    }
+}
+
+impl Packs {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No method leaves it half changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns bytes of a pack, if it is here.
+    pub(super) fn read(&self, id: ChunkId, range: Range<u64>) -> Option<Bytes> {
+        let state = self.lock();
+        let range = usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?;
+        if let Some(open) = state.open.as_ref().filter(|open| open.id == id) {
+            return open.bytes.get(range).map(Bytes::copy_from_slice);
+        }
+        let closed = state.closed.iter().find(|pack| pack.id == id)?;
+        let is_within = range.start <= range.end && range.end <= closed.bytes.len();
+        is_within.then(|| closed.bytes.slice(range))
+    }
+
+    /// Returns the bytes of all packs.
+    pub(super) fn buffered(&self) -> usize {
+        self.lock().buffered()
+    }
+
+    pub(super) fn pin(&self) {
+        self.lock().pinned = true;
+    }
+
+    /// Appends a chunk, if there is room; closes what is full. `draw` gives the id of a new pack.
+    pub(super) fn append(
+        &self,
+        chunk: &[u8],
+        rules: &PackRules,
+        draw: impl FnOnce() -> ChunkId,
+    ) -> Option<Appended> {
+        let mut state = self.lock();
+        let is_full = |open: &OpenPack| open.bytes.len() + chunk.len() > rules.size;
+        let buffered = state.buffered();
+        let is_room = buffered == 0 || buffered + chunk.len() <= rules.buffered;
+        // Where there is no room, only an upload makes some.
+        let has_more = state.open.as_ref().is_some_and(|it| !it.bytes.is_empty());
+        if has_more && (!is_room || state.open.as_ref().is_some_and(is_full)) {
+            let _ = state.close();
+        }
+        if !is_room {
+            return None;
+        }
+        let opens = state.open.is_none();
+        let open = state.open.get_or_insert_with(|| OpenPack::new(draw()));
+        let offset = open.append(chunk, rules.size);
+        Some(Appended {
+            id: open.id,
+            offset,
+            opens,
+        })
+    }
+
+    /// Forgets chunks that nothing refers to any more: where that is at the end of the open pack, it is not stored in vain.
+    pub(super) fn forget(&self, chunks: impl Iterator<Item = (ChunkId, u64)>) {
+        let mut state = self.lock();
+        if state.pinned {
+            return;
+        }
+        if let Some(open) = &mut state.open {
+            let of_open = open.id;
+            for (_, offset) in chunks.filter(|(id, _)| *id == of_open) {
+                open.forget(offset);
+            }
+        }
+    }
+
+    /// Closes the open pack, and lets those that failed be sent again. Returns the id of a pack that has nothing in it.
+    pub(super) fn close(&self) -> Option<ChunkId> {
+        let empty = self.lock().close();
+        self.retry();
+        empty
+    }
+
+    /// Lets packs that failed be sent again.
+    pub(super) fn retry(&self) {
+        for pack in &mut self.lock().closed {
+            if let Stage::Failed(_) = pack.stage {
+                pack.stage = Stage::Waiting;
+            }
+        }
+    }
+
+    /// Sends the packs that wait for it.
+    pub(super) fn send(&self, send: impl Fn(ChunkId, Bytes) -> (Upload, Option<AbortHandle>)) {
+        for pack in &mut self.lock().closed {
+            if let Stage::Waiting = pack.stage {
+                let (upload, task) = send(pack.id, pack.bytes.clone());
+                pack.stage = Stage::Sending(upload, task);
+            }
+        }
+    }
+
+    /// Returns the uploads under way.
+    pub(super) fn uploads(&self) -> Vec<(ChunkId, Upload)> {
+        let state = self.lock();
+        let uploads = state.closed.iter().filter_map(|pack| match &pack.stage {
+            Stage::Sending(upload, _) => Some((pack.id, upload.clone())),
+            Stage::Waiting | Stage::Failed(_) => None,
+        });
+        uploads.collect()
+    }
+
+    /// Returns the packs whose last upload failed, and why.
+    pub(super) fn failures(&self) -> Vec<(ChunkId, Arc<SessionError>)> {
+        let state = self.lock();
+        let failures = state.closed.iter().filter_map(|pack| match &pack.stage {
+            Stage::Failed(error) => Some((pack.id, Arc::clone(error))),
+            Stage::Waiting | Stage::Sending(..) => None,
+        });
+        failures.collect()
+    }
+
+    /// Lets go of a pack that is stored.
+    pub(super) fn stored(&self, id: ChunkId, time: Option<SystemTime>) {
+        let mut state = self.lock();
+        state.closed.retain(|pack| pack.id != id);
+        state.times.extend(time);
+    }
+
+    /// Keeps a pack that could not be stored.
+    pub(super) fn failed(&self, id: ChunkId, error: SessionError) {
+        let mut state = self.lock();
+        if let Some(pack) = state.closed.iter_mut().find(|pack| pack.id == id) {
+            pack.stage = Stage::Failed(Arc::new(error));
+        }
+    }
+
+    /// Returns when packs were stored, each time once.
+    pub(super) fn take_times(&self) -> Vec<SystemTime> {
+        std::mem::take(&mut self.lock().times)
+    }
+
+    /// Lets go of everything, and returns the ids of all packs.
+    pub(super) fn abandon(&self) -> Vec<ChunkId> {
+        let mut state = self.lock();
+        let closed = std::mem::take(&mut state.closed);
+        for pack in &closed {
+            if let Stage::Sending(_, Some(task)) = &pack.stage {
+                task.abort();
+            }
+        }
+        let open = state.open.take().map(|pack| pack.id);
+        open.into_iter()
+            .chain(closed.into_iter().map(|pack| pack.id))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PackSettings;
+    use icefield_format::RepositoryConfig;
+
+    fn rules(size: u32, buffered: usize) -> PackRules {
+        let settings = PackSettings::default()
+            .with_threshold(u32::MAX)
+            .with_size(size)
+            .with_buffered_bytes(buffered);
+        PackRules::new(&RepositoryConfig::default(), &settings, false)
+    }
+
+    fn id(byte: u8) -> ChunkId {
+        ChunkId::from_bytes([byte; 12])
+    }
+
+    fn append(packs: &Packs, byte: u8, length: usize, rules: &PackRules, pack: u8) -> Option<u64> {
+        let appended = packs.append(&vec![byte; length], rules, || id(pack));
+        appended.map(|it| it.offset)
+    }
+
+    #[test]
+    fn chunks_lie_one_behind_the_other_and_are_read_as_long_as_they_are_here() {
+        let (packs, rules) = (Packs::default(), rules(100, 200));
+        assert_eq!(append(&packs, 1, 40, &rules, 1), Some(0));
+        assert_eq!(append(&packs, 2, 40, &rules, 9), Some(40));
+        assert_eq!(
+            append(&packs, 3, 40, &rules, 2),
+            Some(0),
+            "the first is full"
+        );
+        assert_eq!(
+            packs.read(id(1), 30..50).as_deref(),
+            Some(&[[1; 10], [2; 10]].concat()[..])
+        );
+        assert_eq!(packs.read(id(2), 0..40).as_deref(), Some(&[3; 40][..]));
+        for range in [0..81, 81..81, 90..80] {
+            assert_eq!(packs.read(id(1), range), None);
+        }
+        assert_eq!(packs.buffered(), 120);
+        packs.stored(id(1), None);
+        assert_eq!((packs.read(id(1), 0..1), packs.buffered()), (None, 40));
+    }
+
+    #[test]
+    fn a_full_bound_takes_nothing_and_closes_what_is_open() {
+        let (packs, rules) = (Packs::default(), rules(100, 200));
+        for pack in 1..=4 {
+            assert!(append(&packs, 0, 50, &rules, pack).is_some());
+        }
+        assert_eq!(append(&packs, 0, 1, &rules, 9), None);
+        assert_eq!((packs.lock().closed.len(), packs.buffered()), (2, 200));
+        packs.stored(id(1), None);
+        assert_eq!(append(&packs, 0, 1, &rules, 9), Some(0));
+    }
+
+    #[test]
+    fn what_is_forgotten_at_the_end_is_not_stored() {
+        let (packs, rules) = (Packs::default(), rules(100, 200));
+        for byte in 0..4 {
+            append(&packs, byte, 10, &rules, 1);
+        }
+        packs.forget([(id(1), 20), (id(2), 30), (id(1), 5)].into_iter());
+        assert_eq!(packs.buffered(), 40, "one that is needed follows");
+        packs.forget([(id(1), 30)].into_iter());
+        assert_eq!(append(&packs, 7, 10, &rules, 9), Some(20));
+        packs.forget([(id(1), 0), (id(1), 10), (id(1), 20)].into_iter());
+        assert_eq!(packs.close(), Some(id(1)), "an empty pack is none");
+        assert_eq!(append(&packs, 8, 10, &rules, 2), Some(0));
+        packs.pin();
+        packs.forget([(id(2), 0)].into_iter());
+        assert_eq!(packs.buffered(), 10);
+    }
+}

@@ -1,0 +1,153 @@
+//! Chunks that wait in packs for the store.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use icefield_format::{ChunkId, ChunkIndex, ChunkRef, NodePath, layout};
+use icefield_storage::{Key, StorageError};
+
+use super::Session;
+use super::chunk_reference::ChunkReference;
+use super::write::array_of;
+use crate::SessionError;
+use crate::change_set::ChangeSet;
+use crate::packs::{NotStored, PackRules};
+
+impl Session {
+    /// Puts a chunk into the open pack.
+    pub(super) async fn pack(
+        &self,
+        bytes: &[u8],
+        rules: &PackRules,
+    ) -> Result<ChunkReference, SessionError> {
+        let draw = || ChunkId::from_bytes(self.random());
+        let appended = self.packer().append(bytes, rules, draw).await;
+        self.note_stored();
+        let (id, offset) = match appended {
+            Ok(place) => place,
+            Err(failed) => return Err(self.not_stored(&failed)?),
+        };
+        let length = bytes.len() as u64;
+        Ok(ChunkReference::Native { id, offset, length })
+    }
+
+    /// Puts a copy of the bytes of a chunk into a pack, whatever settings say; returns the object and the first byte in it. Nothing
+    /// refers to it before [`Session::relocate_chunks`]. Copies lie in the order of these calls.
+    ///
+    /// # Errors
+    /// As [`Session::set_chunk`].
+    pub async fn copy_to_pack(&self, bytes: &[u8]) -> Result<(ChunkId, u64), SessionError> {
+        let _permit = self.begin_write().await?;
+        let rules = self.shared().pack_rules();
+        let packed = self.pack(bytes, &rules).await?;
+        self.keep_lease().await;
+        match packed.as_ref() {
+            ChunkRef::Native { id, offset, .. } => Ok((id, offset)),
+            _ => Err(SessionError::Aborted("a pack is no object".to_owned())),
+        }
+    }
+
+    /// Lets the next commit refer to copies of chunks of an array: of each the range of an object that references lead to now, as
+    /// object, first byte and length, and the place of the [copy](Session::copy_to_pack). The commit writes the array's manifests
+    /// anew; no log names the chunks, and no other commit collides with that: chunks that it replaces stay replaced. Until
+    /// then, the session reads the chunks where they were. Forks do not know of it.
+    ///
+    /// # Errors
+    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], and the reasons why a session cannot be written.
+    pub async fn relocate_chunks(
+        &self,
+        path: &NodePath,
+        moved: impl IntoIterator<Item = ((ChunkId, u64, u64), (ChunkId, u64))> + Send,
+    ) -> Result<(), SessionError> {
+        let _permit = self.begin_write().await?;
+        let mut state = self.state_mut()?;
+        state.phase.check_in_flight()?;
+        let node = array_of(&state, path)?.id;
+        let relocations = Arc::make_mut(&mut state.relocations);
+        for (from, to) in moved {
+            relocations.add(node, from, to);
+        }
+        // Manifests of an earlier attempt know nothing of it.
+        state.forget_written();
+        Ok(())
+    }
+
+    /// Stores the chunks that wait in memory to be stored together with others. A commit does so by itself, and so do a flush
+    /// and a fork that is serialised.
+    ///
+    /// # Errors
+    /// [`SessionError::ChunksNotStored`] with the chunks that could not be stored. They stay in memory: this can be tried again.
+    pub async fn store_packs(&self) -> Result<(), SessionError> {
+        let closed = self.packer().close().await;
+        self.note_stored();
+        match closed {
+            Ok(()) => Ok(()),
+            Err(failed) => Err(self.not_stored(&failed)?),
+        }
+    }
+
+    /// Returns the bytes of chunks of this session and its forks in memory, which wait to be stored together with others.
+    pub fn waiting_bytes(&self) -> usize {
+        self.packer().buffered()
+    }
+
+    /// Looks up bytes of the session that are not in the store. To be asked while the reference is in the session's state: later,
+    /// another chunk may have its place.
+    pub(super) fn unwritten(&self, chunk: ChunkRef<'_>) -> Option<Bytes> {
+        let ChunkRef::Native { id, offset, length } = chunk else {
+            return None;
+        };
+        let range = offset..offset.checked_add(length)?;
+        self.shared().unwritten.read(id, range)
+    }
+
+    /// Lets references go to places where the session does not see them.
+    pub(super) fn pin(&self, chunk: ChunkRef<'_>) {
+        if let ChunkRef::Native { id, .. } = chunk {
+            self.shared().unwritten.pin(id);
+        }
+    }
+
+    /// Lets go of the bytes of chunks that these edits refer to, and nothing else does any more.
+    pub(super) fn forget_packed(&self, changes: &ChangeSet) {
+        for table in changes.chunks().values() {
+            let chunks = (0..table.len() as u32).filter_map(|row| table.at(row).place());
+            self.packer().forget(chunks);
+        }
+    }
+
+    fn note_stored(&self) {
+        for time in self.packer().take_times() {
+            self.lease().note_written(time);
+        }
+    }
+
+    /// Names the chunks of the session in packs that could not be stored.
+    fn not_stored(&self, failed: &[NotStored]) -> Result<SessionError, SessionError> {
+        let mut chunks: Vec<(NodePath, ChunkIndex)> = Vec::new();
+        let changes = Arc::clone(&self.state()?.changes);
+        for (node, table) in changes.chunks() {
+            let Some(path) = changes.array_path(node) else {
+                continue;
+            };
+            for row in 0..table.len() as u32 {
+                if let Some((id, _)) = table.at(row).place()
+                    && failed.iter().any(|it| it.id == id)
+                {
+                    chunks.push((path.clone(), table.index(row).to_vec().into()));
+                }
+            }
+        }
+        chunks.sort_unstable();
+        let Some(first) = failed.first() else {
+            return Err(SessionError::Aborted("no pack failed".to_owned()));
+        };
+        let key = Key::parse(&layout::chunk_key(first.id)).map_err(StorageError::from)?;
+        let source = Arc::clone(&first.error);
+        Ok(SessionError::ChunksNotStored {
+            key,
+            chunks,
+            source,
+        })
+    }
+}

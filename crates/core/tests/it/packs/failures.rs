@@ -1,0 +1,154 @@
+//! Packs that the store does not take.
+
+use icefield_core::{CommitError, ForkError};
+use icefield_storage::wrap::fault::When;
+
+use super::*;
+
+/// A repository on a store that does as it is told, and the store below.
+async fn on_faulty(spec: SpecVersion) -> (FaultyStorage, Arc<dyn Storage>, Repository) {
+    let inner = memory();
+    let faulty = FaultyStorage::new(Arc::clone(&inner), Plan::none());
+    let storage: Arc<dyn Storage> = Arc::new(faulty.clone());
+    let repository = repository(&storage, spec, packs(2000, 6000), 32).await;
+    (faulty, inner, repository)
+}
+
+fn no_chunks(decision: Decision) -> Plan {
+    Plan::none().always(Matcher::verb(Verb::Put).below("chunks/"), decision)
+}
+
+/// Returns the chunks of `/a` that an error names.
+fn named(error: &SessionError) -> Vec<u32> {
+    let SessionError::ChunksNotStored { chunks, key, .. } = error else {
+        panic!("{error:?}")
+    };
+    let said = error.to_string();
+    assert!(
+        said.contains(key.as_str()) && said.contains("of /a"),
+        "{said}"
+    );
+    assert!(chunks.iter().all(|(at, _)| at.as_str() == "/a"));
+    chunks.iter().map(|(_, index)| index[0]).collect()
+}
+
+async fn write_five(session: &Session) {
+    for i in 0..5 {
+        write(session, "/a", &[i], pattern(i.into(), 900)).await;
+    }
+}
+
+async fn five_are_there(inner: &Arc<dyn Storage>) {
+    let session = reopened(inner).await;
+    for i in 0..5 {
+        holds(&session, "/a", &[i], Some(&pattern(i.into(), 900))).await;
+    }
+    assert_eq!(chunk_objects(inner).await.len(), 3, "none is stored twice");
+}
+
+#[tokio::test]
+async fn a_commit_names_the_chunks_that_could_not_be_stored_and_can_be_tried_again() {
+    for spec in VERSIONS {
+        for decision in [Decision::FailBefore, Decision::FailAfter] {
+            let (faulty, inner, repository) = on_faulty(spec).await;
+            let session = writer(&repository).await;
+            faulty.set_plan(no_chunks(decision));
+            write_five(&session).await;
+            for _ in 0..2 {
+                match session.commit("five").await {
+                    Err(CommitError::Session(error)) => {
+                        assert_eq!(named(&error), [0, 1, 2, 3, 4]);
+                    }
+                    other => panic!("{decision:?}: {other:?}"),
+                }
+                // They are read from memory meanwhile.
+                is_read(&session, 2, &pattern(2, 900)).await;
+            }
+            faulty.set_plan(Plan::none());
+            commit(&session, "five").await;
+            five_are_there(&inner).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_flush_and_a_fork_that_is_sent_name_them_too() {
+    for spec in VERSIONS {
+        let (faulty, inner, repository) = on_faulty(spec).await;
+        let session = writer(&repository).await;
+        let fork = session.fork().expect("open");
+        write_five(&fork).await;
+        faulty.set_plan(no_chunks(Decision::FailBefore));
+        for error in [fork.to_bytes().await, fork.to_answer().await].map(Result::unwrap_err) {
+            match error {
+                ForkError::Session(error) => assert_eq!(named(&error), [0, 1, 2, 3, 4]),
+                other => panic!("{other:?}"),
+            }
+        }
+        match fork.flush("flushed").await {
+            Err(CommitError::Session(error)) => assert_eq!(named(&error), [0, 1, 2, 3, 4]),
+            other => panic!("{other:?}"),
+        }
+        faulty.set_plan(Plan::none());
+        let bytes = fork.to_bytes().await.expect("sent");
+        let session = repository.open_fork(&bytes).await.expect("a fork");
+        holds(&session, "/a", &[4], Some(&pattern(4, 900))).await;
+        assert_eq!(chunk_objects(&inner).await.len(), 3);
+    }
+}
+
+#[tokio::test]
+async fn a_write_without_room_fails_and_changes_nothing() {
+    let (faulty, inner, repository) = on_faulty(SpecVersion::V1).await;
+    let session = writer(&repository).await;
+    faulty.set_plan(no_chunks(Decision::FailBefore));
+    for i in 0..6 {
+        write(&session, "/a", &[i], pattern(i.into(), 900)).await;
+    }
+    let refused = try_write(&session, "/a", &[6], pattern(6, 900)).await;
+    assert_eq!(named(&refused.expect_err("no room")), [0, 1, 2, 3, 4, 5]);
+    holds(&session, "/a", &[6], None).await;
+    assert!(session.waiting_bytes() <= 6000);
+    faulty.set_plan(Plan::none());
+    write(&session, "/a", &[6], pattern(6, 900)).await;
+    commit(&session, "seven").await;
+    let session = reopened(&inner).await;
+    for i in 0..7 {
+        holds(&session, "/a", &[i], Some(&pattern(i.into(), 900))).await;
+    }
+}
+
+/// A commit that waits for a pack is given up.
+#[tokio::test]
+async fn a_commit_that_is_dropped_while_it_waits_for_a_pack_leaves_the_session_usable() {
+    for when in [When::Before, When::After, When::Late] {
+        let (faulty, _, repository) = on_faulty(SpecVersion::V1).await;
+        let session = writer(&repository).await;
+        write(&session, "/a", &[0], pattern(0, 900)).await;
+        faulty.set_plan(no_chunks(Decision::Cancel(when)));
+        let committing = async { session.commit("one").await.map(drop) };
+        assert!(faulty.run_until_hung(committing).await.is_none());
+        faulty.set_plan(Plan::none());
+        write(&session, "/a", &[1], pattern(1, 900)).await;
+        for i in 0..2 {
+            is_read(&session, i, &pattern(i.into(), 900)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_panic_in_an_upload_is_an_error_and_no_end() {
+    let (faulty, inner, repository) = on_faulty(SpecVersion::V1).await;
+    let session = writer(&repository).await;
+    write_five(&session).await;
+    session.store_packs().await.expect("stored");
+    write(&session, "/a", &[5], pattern(5, 900)).await;
+    faulty.set_plan(no_chunks(Decision::Panic));
+    match session.commit("six").await {
+        Err(CommitError::Session(error)) => assert_eq!(named(&error), [5]),
+        other => panic!("{other:?}"),
+    }
+    faulty.set_plan(Plan::none());
+    commit(&session, "six").await;
+    holds(&reopened(&inner).await, "/a", &[5], Some(&pattern(5, 900))).await;
+}

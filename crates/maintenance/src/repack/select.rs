@@ -1,0 +1,148 @@
+//! Which chunks are written anew, and in which order. Pure.
+
+use std::collections::BTreeSet;
+
+use icefield_core::RepositoryConfig;
+
+use super::order::{ArrayOrder, axis};
+use super::survey::{Chunk, Object, Survey};
+use super::{ChunkOrder, Repack, RepackError};
+
+/// Chunks below this length are small, unless something else says so.
+const SMALL: u64 = 1 << 20;
+/// An array is in order if it takes no more than this many times the objects that it needs.
+const LOOSELY: u64 = 2;
+
+/// Lengths.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Chunks shorter than this are small.
+    pub(super) small: u64,
+    /// Bytes of a pack.
+    pub(super) pack: u64,
+}
+
+impl Limits {
+    pub(super) fn of(repack: &Repack, config: &RepositoryConfig) -> Self {
+        let set = config.packed_chunk_threshold().filter(|bytes| *bytes > 0);
+        let small = set.map_or(SMALL, u64::from);
+        Self {
+            small: repack.below.unwrap_or(small),
+            pack: u64::from(config.pack_size()),
+        }
+    }
+}
+
+/// What is written anew.
+#[derive(Debug, Default)]
+pub(super) struct Selected {
+    /// By their numbers, in the order in which they are to lie.
+    pub(super) chunks: Vec<usize>,
+    /// The objects that they leave, by their numbers.
+    pub(super) objects: Vec<usize>,
+}
+
+pub(super) fn select(
+    survey: &Survey,
+    repack: &Repack,
+    limits: &Limits,
+) -> Result<Selected, RepackError> {
+    let orders = orders(survey, &repack.order)?;
+    let unordered: Vec<bool> = (0..survey.arrays.len())
+        .map(|array| match &orders[array] {
+            Some(order) => !is_in_order(survey, array as u32, order, limits),
+            None => false,
+        })
+        .collect();
+    let mut selected = Selected::default();
+    for (number, object) in survey.objects.iter().enumerate() {
+        let is_sparse = object
+            .size
+            .is_some_and(|size| (object.live as f64) < repack.least_fill * size as f64);
+        let before = selected.chunks.len();
+        for at in object.chunks.clone() {
+            let chunk = &survey.chunks[at];
+            let Some((array, _)) = &chunk.of else {
+                continue;
+            };
+            let is_small = chunk.length < limits.small;
+            let is_alone = repack.small && is_small && is_alone(object, chunk);
+            if is_sparse || is_alone || (is_small && unordered[*array as usize]) {
+                selected.chunks.push(at);
+            }
+        }
+        if selected.chunks.len() > before {
+            selected.objects.push(number);
+        }
+    }
+    // A chunk that nothing joins is not worth the way.
+    if let [only] = selected.chunks[..]
+        && survey.objects[selected.objects[0]].size == Some(survey.chunks[only].length)
+    {
+        return Ok(Selected::default());
+    }
+    if repack.order != ChunkOrder::AsWritten {
+        let array = |at: usize| survey.chunks[at].of.as_ref();
+        selected
+            .chunks
+            .sort_by(|a, b| match (array(*a), array(*b)) {
+                (Some((a, one)), Some((b, other))) => a.cmp(b).then_with(|| {
+                    let order = orders[*a as usize].as_ref();
+                    order.map_or_else(|| one.cmp(other), |order| order.compare(one, other))
+                }),
+                _ => a.cmp(b),
+            });
+    }
+    Ok(selected)
+}
+
+/// Whether a chunk has an object of its own.
+fn is_alone(object: &Object, chunk: &Chunk) -> bool {
+    object.chunks.len() == 1 && object.size == Some(chunk.length)
+}
+
+fn orders(survey: &Survey, order: &ChunkOrder) -> Result<Vec<Option<ArrayOrder>>, RepackError> {
+    let dimensions: Vec<Vec<Option<&str>>> = survey
+        .arrays
+        .iter()
+        .map(|array| array.dimensions.iter().map(Option::as_deref).collect())
+        .collect();
+    if let ChunkOrder::Dimensions(names) = order {
+        let is_known = |name: &str| dimensions.iter().any(|it| axis(name, it).is_some());
+        if let Some(name) = names.iter().find(|name| !is_known(name)) {
+            let name = name.clone();
+            return Err(RepackError::NoDimension { name });
+        }
+    }
+    let orders = dimensions.iter().map(|it| ArrayOrder::of(order, it));
+    Ok(orders.collect())
+}
+
+/// Whether the small chunks of an array lie in an order already, in few objects.
+fn is_in_order(survey: &Survey, array: u32, order: &ArrayOrder, limits: &Limits) -> bool {
+    let mut chunks: Vec<(&[u32], &Chunk)> = survey
+        .chunks
+        .iter()
+        .filter(|chunk| chunk.length < limits.small)
+        .filter_map(|chunk| match &chunk.of {
+            Some((of, index)) if *of == array => Some((&index[..], chunk)),
+            _ => None,
+        })
+        .collect();
+    chunks.sort_by(|a, b| order.compare(a.0, b.0));
+    let mut seen: BTreeSet<[u8; 12]> = BTreeSet::new();
+    let mut last: Option<&Chunk> = None;
+    let mut bytes = 0;
+    for (_, chunk) in chunks {
+        bytes += chunk.length;
+        let follows = match last {
+            Some(last) if last.id == chunk.id => last.offset <= chunk.offset,
+            _ => seen.insert(chunk.id),
+        };
+        if !follows {
+            return false;
+        }
+        last = Some(chunk);
+    }
+    seen.len() as u64 <= LOOSELY * bytes.div_ceil(limits.pack.max(1))
+}
