@@ -44,7 +44,7 @@ def begin(path):
     icefield("tag", "create", path, "third")
     assert len(objects(path, "chunks")) == 1
     a[: LENGTH * CHUNKS // 2] += 1
-    write(path, [session(), *chunks("a", a, range(CHUNKS // 2)), commit("half of it again")])
+    write(path, [session(), *chunks("a", a, reversed(range(CHUNKS // 2))), commit("half of it again")])
     assert len(objects(path, "chunks")) == 2
     return a, b
 

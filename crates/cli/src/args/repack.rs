@@ -10,8 +10,8 @@ use super::parse::{node_path, with_causes};
 pub(super) const REPACK: &str = "\
 Small chunks share objects, the packs. Bytes of a pack stay as long as something refers to any of its chunks, and chunks \
 lie in it in the order in which they were written. This command copies chunks as they are into new packs, in one commit: of \
-packs of which less than --fill is in use by the branch, with --small those that have an object of their own, and with \
---order or --z-order all small chunks that lie in another order.
+packs of which less than --fill is in use by the branch, with --small those in small objects, and with --order or --z-order \
+all small chunks that lie in another order.
 
 No array changes, and no concurrent commit collides with that. Earlier versions refer to the old objects, which `expire` and \
 `gc` free.";
@@ -27,7 +27,7 @@ pub(crate) struct Repack {
     /// Repack what lies in objects of which less than this part is in use, from 0 to 1.
     #[arg(long, value_name = "PART", default_value_t = 0.5)]
     pub(crate) fill: f64,
-    /// Also pack small chunks that have an object of their own.
+    /// Also repack small chunks in small objects, such as one of their own, if they are in fewer objects then.
     #[arg(long)]
     pub(crate) small: bool,
     /// Repack all small chunks that do not lie in the order of their coordinates along these dimensions, the slowest first:
@@ -38,7 +38,7 @@ pub(crate) struct Repack {
     /// each other.
     #[arg(long, conflicts_with = "order")]
     pub(crate) z_order: bool,
-    /// Bytes from which on a chunk is not small. Without it, the setting packed_chunk_threshold_bytes, else 1 MiB.
+    /// Bytes from which on a chunk, or an object, is not small. Without it, the setting packed_chunk_threshold_bytes, else 1 MiB.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) below: Option<u64>,
     /// The branch to commit to.

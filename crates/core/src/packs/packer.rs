@@ -88,6 +88,11 @@ impl Packer {
         self.packs.forget(chunks);
     }
 
+    /// Lets go of a chunk that another one is about to replace. Returns where that one is then in its pack.
+    pub(crate) fn replace(&self, old: (ChunkId, u64), new: (ChunkId, u64)) -> u64 {
+        self.packs.replace(old, new)
+    }
+
     /// Keeps what has been put into the open pack: others refer to it, too.
     pub(crate) fn pin(&self) {
         self.packs.pin();

@@ -119,9 +119,30 @@ impl OpenPack {
             .binary_search_by_key(&offset, |slot| slot.start as u64);
         let Ok(found) = found else { return };
         self.slots[found].is_live = false;
+        self.drop_dead_end();
+    }
+
+    fn drop_dead_end(&mut self) {
         while let Some(last) = self.slots.pop_if(|last| !last.is_live) {
             self.bytes.truncate(last.start);
         }
+    }
+
+    /// Moves the last chunk, to which nothing refers yet, over those before it that were forgotten. Returns where it is then.
+    fn close_up(&mut self, offset: u64) -> u64 {
+        let Some(last) = self.slots.pop_if(|last| last.start as u64 == offset) else {
+            return offset;
+        };
+        let dead = self.slots.iter().rposition(|slot| slot.is_live);
+        let first = dead.map_or(0, |live| live + 1);
+        let start = self.slots.get(first).map_or(last.start, |slot| slot.start);
+        self.slots.truncate(first);
+        self.slots.push(Slot {
+            start,
+            is_live: last.is_live,
+        });
+        self.bytes.drain(start..last.start);
+        start as u64
     }
 }
 
@@ -192,6 +213,25 @@ impl Packs {
             for (_, offset) in chunks.filter(|(id, _)| *id == of_open) {
                 open.forget(offset);
             }
+        }
+    }
+
+    /// Forgets a chunk in the place of which another one, the last, is about to be referred to. Returns where that is then: an array
+    /// of which the same chunk is written again and again takes the room of one chunk.
+    pub(super) fn replace(&self, old: (ChunkId, u64), new: (ChunkId, u64)) -> u64 {
+        let mut state = self.lock();
+        if state.pinned {
+            return new.1;
+        }
+        let Some(open) = &mut state.open else {
+            return new.1;
+        };
+        if old.0 == open.id {
+            open.forget(old.1);
+        }
+        match new.0 == open.id {
+            true => open.close_up(new.1),
+            false => new.1,
         }
     }
 
@@ -350,6 +390,35 @@ mod tests {
         assert_eq!(append(&packs, 8, 10, &rules, 2), Some(0));
         packs.pin();
         packs.forget([(id(2), 0)].into_iter());
+        assert_eq!(packs.buffered(), 10);
+    }
+
+    #[test]
+    fn what_replaces_the_chunk_before_it_takes_its_place() {
+        let (packs, rules) = (Packs::default(), rules(100, 200));
+        append(&packs, 1, 10, &rules, 1);
+        append(&packs, 2, 20, &rules, 1);
+        append(&packs, 3, 15, &rules, 1);
+        assert_eq!(packs.replace((id(1), 10), (id(1), 30)), 10);
+        assert_eq!(
+            packs.read(id(1), 0..25).as_deref(),
+            Some(&[&[1; 10][..], &[3; 15]].concat()[..])
+        );
+        assert_eq!(append(&packs, 4, 5, &rules, 1), Some(25));
+        // One between them is needed.
+        assert_eq!(packs.replace((id(1), 0), (id(1), 25)), 25);
+        assert_eq!(packs.buffered(), 30);
+        assert_eq!(append(&packs, 5, 5, &rules, 1), Some(30));
+        packs.forget([(id(1), 10)].into_iter());
+        assert_eq!(
+            packs.replace((id(1), 25), (id(1), 30)),
+            0,
+            "all before it are dead"
+        );
+        assert_eq!(packs.read(id(1), 0..5).as_deref(), Some(&[5; 5][..]));
+        assert_eq!(append(&packs, 6, 5, &rules, 1), Some(5));
+        packs.pin();
+        assert_eq!(packs.replace((id(1), 0), (id(1), 5)), 5);
         assert_eq!(packs.buffered(), 10);
     }
 }

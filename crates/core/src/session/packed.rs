@@ -10,7 +10,7 @@ use super::Session;
 use super::chunk_reference::ChunkReference;
 use super::write::array_of;
 use crate::SessionError;
-use crate::change_set::ChangeSet;
+use crate::change_set::{ChangeSet, PendingChunk};
 use crate::packs::{NotStored, PackRules};
 
 impl Session {
@@ -105,6 +105,25 @@ impl Session {
     pub(super) fn pin(&self, chunk: ChunkRef<'_>) {
         if let ChunkRef::Native { id, .. } = chunk {
             self.shared().unwritten.pin(id);
+        }
+    }
+
+    /// Lets go of the bytes of a chunk that is about to be replaced. Returns what is to be recorded in its place: the pack may have
+    /// closed up.
+    pub(super) fn in_place_of<'a>(
+        &self,
+        replaced: Option<(ChunkId, u64)>,
+        chunk: PendingChunk<'a>,
+    ) -> PendingChunk<'a> {
+        match (replaced, chunk) {
+            (Some(old), PendingChunk::Set(ChunkRef::Native { id, offset, length })) => {
+                let offset = self.packer().replace(old, (id, offset));
+                PendingChunk::Set(ChunkRef::Native { id, offset, length })
+            }
+            (old, chunk) => {
+                self.packer().forget(old.into_iter());
+                chunk
+            }
         }
     }
 

@@ -295,9 +295,9 @@ impl Session {
             .changes
             .chunk(&node, index)
             .and_then(PendingChunk::place);
+        // While the state is held, so that no reader has a reference and not yet the bytes.
+        let chunk = self.in_place_of(replaced, chunk);
         Arc::make_mut(&mut state.changes).set_chunk(path, node, index, chunk);
-        // While the state is held, so that no reader has the reference and not yet the bytes.
-        self.packer().forget(replaced.into_iter());
         Ok(true)
     }
 }

@@ -54,6 +54,7 @@ pub(super) fn select(
             None => false,
         })
         .collect();
+    let joins_small = repack.small && would_shrink(survey, limits);
     let mut selected = Selected::default();
     for (number, object) in survey.objects.iter().enumerate() {
         let is_sparse = object
@@ -65,21 +66,15 @@ pub(super) fn select(
             let Some((array, _)) = &chunk.of else {
                 continue;
             };
-            let is_small = chunk.length < limits.small;
-            let is_alone = repack.small && is_small && is_alone(object, chunk);
-            if is_sparse || is_alone || (is_small && unordered[*array as usize]) {
+            let is_unordered = chunk.length < limits.small && unordered[*array as usize];
+            let is_joined = joins_small && is_small(object, chunk, limits);
+            if is_sparse || is_joined || is_unordered {
                 selected.chunks.push(at);
             }
         }
         if selected.chunks.len() > before {
             selected.objects.push(number);
         }
-    }
-    // A chunk that nothing joins is not worth the way.
-    if let [only] = selected.chunks[..]
-        && survey.objects[selected.objects[0]].size == Some(survey.chunks[only].length)
-    {
-        return Ok(Selected::default());
     }
     if repack.order != ChunkOrder::AsWritten {
         let array = |at: usize| survey.chunks[at].of.as_ref();
@@ -96,9 +91,24 @@ pub(super) fn select(
     Ok(selected)
 }
 
-/// Whether a chunk has an object of its own.
-fn is_alone(object: &Object, chunk: &Chunk) -> bool {
-    object.chunks.len() == 1 && object.size == Some(chunk.length)
+/// Whether an object and a chunk in it are small.
+fn is_small(object: &Object, chunk: &Chunk, limits: &Limits) -> bool {
+    chunk.of.is_some()
+        && chunk.length < limits.small
+        && object.size.is_some_and(|size| size < limits.small)
+}
+
+/// Whether the small chunks in small objects would be in fewer objects.
+fn would_shrink(survey: &Survey, limits: &Limits) -> bool {
+    let (mut objects, mut bytes) = (0_u64, 0_u64);
+    for object in &survey.objects {
+        let chunks = survey.chunks[object.chunks.clone()].iter();
+        let small = chunks.filter(|chunk| is_small(object, chunk, limits));
+        let small: u64 = small.map(|chunk| chunk.length).sum();
+        objects += u64::from(small > 0);
+        bytes += small;
+    }
+    objects > bytes.div_ceil(limits.pack.max(1))
 }
 
 fn orders(survey: &Survey, order: &ChunkOrder) -> Result<Vec<Option<ArrayOrder>>, RepackError> {

@@ -57,14 +57,14 @@ impl Repack {
         self
     }
 
-    /// Also packs small chunks that have an object of their own.
+    /// Also writes small chunks in small objects anew, be it one of their own or a pack, if they are in fewer objects then.
     #[must_use]
     pub fn small(mut self, small: bool) -> Self {
         self.small = small;
         self
     }
 
-    /// Sets the bytes from which on a chunk is not small. Default: as the repository's configuration says, else 1 MiB.
+    /// Sets the bytes from which on a chunk, or an object, is not small. Default: as the repository's configuration says, else 1 MiB.
     #[must_use]
     pub fn below(mut self, bytes: u64) -> Self {
         self.below = Some(bytes);

@@ -38,10 +38,11 @@ class Repacking(Handle):
         """Copies small chunks, as they are, into new shared objects (packs), in one commit to `branch` (`main`).
 
         Chunks are copied out of objects of which less than `fill` (0.5) is in use by the branch;
-        with `small` also those that have an object of their own; with `order`, names of dimensions,
-        the slowest first, all small chunks that do not lie in that order; with `z_order` those that
-        do not lie along a space-filling curve. `arrays` limits this to some arrays. Chunks are
-        small below `below` bytes, by default as the configuration says, else 1 MiB.
+        with `small` also small chunks in small objects, if they are in fewer objects then; with
+        `order`, names of dimensions, the slowest first, all small chunks that do not lie in that
+        order; with `z_order` those that do not lie along a space-filling curve. `arrays` limits
+        this to some arrays. Chunks and objects are small below `below` bytes, by default as the
+        configuration says, else 1 MiB.
 
         No array changes, and no concurrent commit collides with that. Earlier snapshots refer to
         the old objects until they expire. With `dry_run`, the method writes nothing and returns the
