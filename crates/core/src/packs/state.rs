@@ -1,5 +1,6 @@
 //! The packs that are not stored, as data: no I/O.
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -30,7 +31,6 @@ struct State {
     times: Vec<SystemTime>,
 }
 
-#[derive(Debug)]
 struct OpenPack {
     id: ChunkId,
     bytes: Vec<u8>,
@@ -44,11 +44,31 @@ struct Slot {
     is_live: bool,
 }
 
-#[derive(Debug)]
 struct ClosedPack {
     id: ChunkId,
     bytes: Bytes,
     stage: Stage,
+}
+
+/// Shows no bytes: they are many, and not for logs.
+impl fmt::Debug for OpenPack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenPack")
+            .field("id", &self.id)
+            .field("bytes", &self.bytes.len())
+            .field("chunks", &self.slots.len())
+            .finish()
+    }
+}
+
+impl fmt::Debug for ClosedPack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClosedPack")
+            .field("id", &self.id)
+            .field("bytes", &self.bytes.len())
+            .field("stage", &self.stage)
+            .finish()
+    }
 }
 
 #[derive(Debug)]
