@@ -390,7 +390,8 @@ mod tests {
             assert!(append(&packs, 0, 50, &rules, pack).is_some());
         }
         assert_eq!(append(&packs, 0, 1, &rules, 9), None);
-        assert_eq!((packs.lock().closed.len(), packs.buffered()), (2, 200));
+        assert_eq!(packs.lock().closed.len(), 2);
+        assert_eq!(packs.buffered(), 200);
         packs.stored(id(1), None);
         assert_eq!(append(&packs, 0, 1, &rules, 9), Some(0));
     }
