@@ -97,7 +97,8 @@ impl Packed {
     }
 
     async fn used(&self) -> UsageSummary {
-        Usage::new().summary(&self.repository, &()).await.unwrap()
+        let repository = self.on(&self.storage).await;
+        Usage::new().summary(&repository, &()).await.unwrap()
     }
 
     /// Lets all but the tip expire, and deletes what is garbage then. Returns how many chunk objects that were.

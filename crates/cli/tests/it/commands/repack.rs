@@ -106,5 +106,5 @@ fn packing_can_be_switched_off() {
     let one = |name: &str| shown.iter().find(|it| it["name"] == name).unwrap();
     assert_eq!(one("packed_chunk_threshold_bytes")["value"], "0");
     assert_eq!(one("pack_size_bytes")["value"], "8388608");
-    world.fails(1, &["config", "set", "r", "pack_size_bytes", "1"]);
+    world.fails(2, &["config", "set", "r", "pack_size_bytes", "1"]);
 }
