@@ -45,6 +45,11 @@ pub(super) async fn write(
     tip: Option<&Tip>,
     description: Description<'_>,
 ) -> Result<Written, CommitError> {
+    if !session.shared().unwritten.is_empty() {
+        // All packs were stored before. No argument for that is worth as much as a look: a manifest must never name another.
+        let objects = session.state()?.objects();
+        session.check_stored(&objects)?;
+    }
     let (base, changes, relocations, mut metadata, newer_than) = {
         let state = session.state()?;
         let (base, changes) = (Arc::clone(&state.base), Arc::clone(&state.changes));

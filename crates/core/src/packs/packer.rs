@@ -9,10 +9,9 @@ use futures::FutureExt;
 use futures::future::{join_all, select_all};
 use icefield_format::ChunkId;
 use tokio::runtime::Handle;
-use tokio::task::AbortHandle;
 
 use super::rules::PackRules;
-use super::state::{Packs, Upload};
+use super::state::{Packs, Sent};
 use super::unwritten::Unwritten;
 use crate::SessionError;
 use crate::objects::Objects;
@@ -73,13 +72,13 @@ impl Packer {
             }
             let uploads = self.packs.uploads();
             if uploads.is_empty() {
-                let failures = self.failures();
+                let failures = not_stored(self.packs.failures());
                 match failures.is_empty() {
                     true => continue,
                     false => return Err(failures),
                 }
             }
-            select_all(uploads.into_iter().map(|(_, upload)| upload)).await;
+            select_all(uploads).await;
         }
     }
 
@@ -103,18 +102,23 @@ impl Packer {
     /// # Errors
     /// The packs that could not be stored. They can be tried again.
     pub(crate) async fn close(&self) -> Result<(), Vec<NotStored>> {
-        if let Some(empty) = self.packs.close() {
+        let closing = self.packs.close(|id, bytes| self.upload(id, bytes));
+        if let Some(empty) = closing.empty {
             self.unwritten.remove(empty);
         }
-        self.send();
-        let (sent, uploads): (Vec<ChunkId>, Vec<Upload>) = self.packs.uploads().into_iter().unzip();
-        join_all(uploads).await;
-        let mut failures = self.failures();
-        // Of other packs, those who fill them hear.
-        failures.retain(|it| sent.contains(&it.id));
-        match failures.is_empty() {
-            true => Ok(()),
-            false => Err(failures),
+        // A pack that failed may be on its way again before this task goes on, sent by another one that shares the packs. Stored
+        // are only those that are here no more.
+        loop {
+            let progress = self.packs.progress(&closing.packs);
+            if progress.waiting {
+                self.send();
+            } else if !progress.uploads.is_empty() {
+                join_all(progress.uploads).await;
+            } else if progress.failed.is_empty() {
+                return Ok(());
+            } else {
+                return Err(not_stored(progress.failed));
+            }
         }
     }
 
@@ -128,13 +132,6 @@ impl Packer {
         self.packs.take_times()
     }
 
-    fn failures(&self) -> Vec<NotStored> {
-        let failures = self.packs.failures().into_iter();
-        failures
-            .map(|(id, error)| NotStored { id, error })
-            .collect()
-    }
-
     fn send(&self) {
         self.packs.send(|id, bytes| self.upload(id, bytes));
     }
@@ -142,7 +139,7 @@ impl Packer {
     /// Begins to store a pack. Without a runtime it goes on only while it is waited for.
     ///
     /// The id is its own, and an upload that ended unknown may have stored the same bytes under it: to try again is safe.
-    fn upload(&self, id: ChunkId, bytes: Bytes) -> (Upload, Option<AbortHandle>) {
+    fn upload(&self, id: ChunkId, bytes: Bytes) -> Sent {
         let (objects, unwritten) = (Arc::clone(&self.objects), Arc::clone(&self.unwritten));
         let packs = Arc::downgrade(&self.packs);
         let upload = async move {
@@ -168,6 +165,11 @@ impl Packer {
             Handle::try_current().map(|runtime| runtime.spawn(upload.clone()).abort_handle());
         (upload, task.ok())
     }
+}
+
+fn not_stored(failed: Vec<(ChunkId, Arc<SessionError>)>) -> Vec<NotStored> {
+    let failed = failed.into_iter();
+    failed.map(|(id, error)| NotStored { id, error }).collect()
 }
 
 impl Drop for Packer {

@@ -1,5 +1,6 @@
 //! The packs that are not stored, as data: no I/O.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,6 +16,9 @@ use crate::SessionError;
 
 /// The upload of a pack. All who wait for it drive it, and it notes its outcome itself.
 pub(super) type Upload = Shared<BoxFuture<'static, ()>>;
+
+/// An upload that has begun, and its task, if a runtime drives it.
+pub(super) type Sent = (Upload, Option<AbortHandle>);
 
 /// The packs of one packer that are not stored.
 #[derive(Debug, Default)]
@@ -88,6 +92,24 @@ pub(super) struct Appended {
     pub(super) opens: bool,
 }
 
+/// What is there to be stored once the open pack is closed.
+#[derive(Debug)]
+pub(super) struct Closing {
+    /// The open pack, if it had nothing in it, so that it is none.
+    pub(super) empty: Option<ChunkId>,
+    /// All packs that are not stored.
+    pub(super) packs: BTreeSet<ChunkId>,
+}
+
+/// How far packs are on their way to the store.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// One of them is to be sent.
+    pub(super) waiting: bool,
+    pub(super) uploads: Vec<Upload>,
+    pub(super) failed: Vec<(ChunkId, Arc<SessionError>)>,
+}
+
 impl State {
     fn buffered(&self) -> usize {
         let open = self.open.as_ref().map_or(0, |pack| pack.bytes.len());
@@ -105,6 +127,23 @@ impl State {
         let (bytes, stage) = (Bytes::from(bytes), Stage::Waiting);
         self.closed.push(ClosedPack { id, bytes, stage });
         None
+    }
+
+    fn retry(&mut self) {
+        for pack in &mut self.closed {
+            if let Stage::Failed(_) = pack.stage {
+                pack.stage = Stage::Waiting;
+            }
+        }
+    }
+
+    fn send(&mut self, send: impl Fn(ChunkId, Bytes) -> Sent) {
+        for pack in &mut self.closed {
+            if let Stage::Waiting = pack.stage {
+                let (upload, task) = send(pack.id, pack.bytes.clone());
+                pack.stage = Stage::Sending(upload, task);
+            }
+        }
     }
 }
 
@@ -255,37 +294,53 @@ impl Packs {
         }
     }
 
-    /// Closes the open pack, and lets those that failed be sent again. Returns the id of a pack that has nothing in it.
-    pub(super) fn close(&self) -> Option<ChunkId> {
-        let empty = self.lock().close();
-        self.retry();
-        empty
+    /// Closes the open pack, and sends what is not on its way, packs that failed once more. Of one lock, so that no pack is
+    /// overlooked that fails meanwhile.
+    pub(super) fn close(&self, send: impl Fn(ChunkId, Bytes) -> Sent) -> Closing {
+        let mut state = self.lock();
+        let empty = state.close();
+        state.retry();
+        state.send(send);
+        let packs = state.closed.iter().map(|pack| pack.id).collect();
+        Closing { empty, packs }
+    }
+
+    /// Returns how far some of the packs are that were closed. Those of which nothing is said are stored.
+    pub(super) fn progress(&self, packs: &BTreeSet<ChunkId>) -> Progress {
+        let state = self.lock();
+        let mut progress = Progress::default();
+        for pack in state.closed.iter().filter(|it| packs.contains(&it.id)) {
+            match &pack.stage {
+                Stage::Waiting => progress.waiting = true,
+                Stage::Sending(upload, _) => progress.uploads.push(upload.clone()),
+                Stage::Failed(error) => progress.failed.push((pack.id, Arc::clone(error))),
+            }
+        }
+        progress
+    }
+
+    /// Returns whether bytes of a pack are here because they are not known to be stored.
+    pub(super) fn holds(&self, id: ChunkId) -> bool {
+        let state = self.lock();
+        let is_open = state.open.as_ref().is_some_and(|open| open.id == id);
+        is_open || state.closed.iter().any(|pack| pack.id == id)
     }
 
     /// Lets packs that failed be sent again.
     pub(super) fn retry(&self) {
-        for pack in &mut self.lock().closed {
-            if let Stage::Failed(_) = pack.stage {
-                pack.stage = Stage::Waiting;
-            }
-        }
+        self.lock().retry();
     }
 
     /// Sends the packs that wait for it.
-    pub(super) fn send(&self, send: impl Fn(ChunkId, Bytes) -> (Upload, Option<AbortHandle>)) {
-        for pack in &mut self.lock().closed {
-            if let Stage::Waiting = pack.stage {
-                let (upload, task) = send(pack.id, pack.bytes.clone());
-                pack.stage = Stage::Sending(upload, task);
-            }
-        }
+    pub(super) fn send(&self, send: impl Fn(ChunkId, Bytes) -> Sent) {
+        self.lock().send(send);
     }
 
     /// Returns the uploads under way.
-    pub(super) fn uploads(&self) -> Vec<(ChunkId, Upload)> {
+    pub(super) fn uploads(&self) -> Vec<Upload> {
         let state = self.lock();
         let uploads = state.closed.iter().filter_map(|pack| match &pack.stage {
-            Stage::Sending(upload, _) => Some((pack.id, upload.clone())),
+            Stage::Sending(upload, _) => Some(upload.clone()),
             Stage::Waiting | Stage::Failed(_) => None,
         });
         uploads.collect()
@@ -407,7 +462,8 @@ mod tests {
         packs.forget([(id(1), 30)].into_iter());
         assert_eq!(append(&packs, 7, 10, &rules, 9), Some(20));
         packs.forget([(id(1), 0), (id(1), 10), (id(1), 20)].into_iter());
-        assert_eq!(packs.close(), Some(id(1)), "an empty pack is none");
+        let closing = packs.close(|_, _| unreachable!("nothing is to be sent"));
+        assert_eq!(closing.empty, Some(id(1)), "an empty pack is none");
         assert_eq!(append(&packs, 8, 10, &rules, 2), Some(0));
         packs.pin();
         packs.forget([(id(2), 0)].into_iter());

@@ -27,6 +27,17 @@ impl Unwritten {
         }
     }
 
+    /// Returns the first of some objects that is a pack in memory, and so is not known to be stored.
+    pub(crate) fn first_of(&self, ids: impl IntoIterator<Item = ChunkId>) -> Option<ChunkId> {
+        let is_here = |id: &ChunkId| self.find(*id).is_some_and(|packs| packs.holds(*id));
+        ids.into_iter().find(is_here)
+    }
+
+    /// Returns whether no pack is in memory.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.packs().is_empty()
+    }
+
     fn find(&self, id: ChunkId) -> Option<std::sync::Arc<Packs>> {
         self.packs().get(&id)?.upgrade()
     }

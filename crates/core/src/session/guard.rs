@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use icefield_format::{ChunkId, SnapshotId, layout};
+use icefield_format::{SnapshotId, layout};
 use icefield_refs::{Ledger, RefsError, micros_of_time};
 use icefield_storage::{Deletion, Key, StorageError, StorageExt};
 
@@ -231,12 +231,11 @@ impl Session {
     /// Checks that the chunks which this session wrote exist, and what it stands on, if that may have been collected.
     async fn look_for(&self, published: Option<SnapshotId>) -> Result<(), SessionError> {
         let shared = self.shared();
-        let (changes, base, relocated) = {
+        let (base, chunks) = {
             let state = self.state()?;
             let base = Arc::clone(state.base.snapshot());
             let taken = state.taken.contains(&base.id());
-            let relocated = state.relocations.targets();
-            (Arc::clone(&state.changes), taken.then_some(base), relocated)
+            (taken.then_some(base), state.objects())
         };
         let mut keys: Vec<String> = Vec::new();
         if let Some(base) = base {
@@ -250,12 +249,6 @@ impl Session {
             let snapshot = shared.objects.snapshot(id).await?;
             let manifests = snapshot.manifest_files();
             keys.extend(manifests.map(|info| layout::manifest_key(info.id)));
-        }
-        // Many chunks may be in one pack.
-        let mut chunks: BTreeSet<ChunkId> = relocated;
-        for table in changes.chunks().values() {
-            let rows = 0..table.len() as u32;
-            chunks.extend(rows.filter_map(|row| Some(table.at(row).place()?.0)));
         }
         let chunks = chunks.into_iter().map(layout::chunk_key);
         stream::iter(keys.into_iter().chain(chunks))

@@ -1,17 +1,38 @@
 //! Chunks that wait in packs for the store.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use icefield_format::{ChunkId, ChunkIndex, ChunkRef, NodePath, layout};
 use icefield_storage::{Key, StorageError};
 
-use super::Session;
 use super::chunk_reference::ChunkReference;
 use super::write::array_of;
+use super::{Session, SessionState};
 use crate::SessionError;
 use crate::change_set::{ChangeSet, PendingChunk};
 use crate::packs::{NotStored, PackRules};
+
+impl SessionState {
+    /// Returns the objects that a commit of this state refers to, and its base need not.
+    pub(crate) fn objects(&self) -> BTreeSet<ChunkId> {
+        let mut objects = self.relocations.targets();
+        objects.extend(objects_of(&self.changes));
+        objects
+    }
+}
+
+/// Returns the objects that edits refer to. Chunks that lie behind one another, as in a pack, mostly tell theirs once.
+fn objects_of(changes: &ChangeSet) -> impl Iterator<Item = ChunkId> {
+    let tables = changes.chunks().values();
+    tables.flat_map(|table| {
+        let rows = 0..table.len() as u32;
+        let mut last = None;
+        let ids = rows.filter_map(move |row| Some(table.at(row).place()?.0));
+        ids.filter(move |id| last.replace(*id) != Some(*id))
+    })
+}
 
 impl Session {
     /// Puts a chunk into the open pack.
@@ -133,6 +154,16 @@ impl Session {
             let chunks = (0..table.len() as u32).filter_map(|row| table.at(row).place());
             self.packer().forget(chunks);
         }
+    }
+
+    /// Refuses to go on if an object that a commit is about to refer to is in memory, and so is not known to be stored.
+    pub(crate) fn check_stored(&self, objects: &BTreeSet<ChunkId>) -> Result<(), SessionError> {
+        let Some(id) = self.shared().unwritten.first_of(objects.iter().copied()) else {
+            return Ok(());
+        };
+        let early = "the commit came to refer to the chunks before they were stored".to_owned();
+        let error = Arc::new(SessionError::Aborted(early));
+        Err(self.not_stored(&[NotStored { id, error }])?)
     }
 
     fn note_stored(&self) {

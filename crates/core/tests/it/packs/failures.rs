@@ -1,5 +1,6 @@
 //! Packs that the store does not take.
 
+use futures::FutureExt;
 use icefield_core::{CommitError, ForkError};
 use icefield_storage::wrap::fault::When;
 
@@ -172,4 +173,48 @@ async fn a_panic_in_an_upload_is_an_error_and_no_end() {
     faulty.set_plan(Plan::none());
     commit(&session, "six").await;
     holds(&reopened(&inner).await, "/a", &[5], Some(&pattern(5, 900))).await;
+}
+
+/// The pack of a commit fails, and before the commit goes on, a fork that shares the packs sends it again.
+#[tokio::test]
+async fn a_commit_waits_for_a_pack_that_a_fork_sends_again() {
+    for spec in VERSIONS {
+        let inner = memory();
+        let faulty = FaultyStorage::new(Arc::clone(&inner), Plan::none());
+        let gate = Gate::new();
+        let delay = no_chunks(Decision::Delay(Duration::from_secs(1)));
+        let slow = FaultyStorage::new(Arc::new(faulty.clone()), delay);
+        let slow: Arc<dyn Storage> = Arc::new(slow.with_clock(Arc::new(gate.clone())));
+        let repository = repository(&slow, spec, packs(2000, 6000), 32).await;
+        let session = writer(&repository).await;
+        write(&session, "/a", &[0], pattern(0, 900)).await;
+        let fork = session.fork().expect("open");
+        faulty.set_plan(no_chunks(Decision::FailBefore));
+        let mut committing = session.commit("one").into_future();
+        while gate.waiting.available_permits() == 0 {
+            assert!((&mut committing).now_or_never().is_none());
+            tokio::task::yield_now().await;
+        }
+        gate.reached().await;
+        gate.pass();
+        // The runtime drives the upload to its failure; the commit is not polled.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        let mut again = std::pin::pin!(fork.store_packs());
+        assert!(again.as_mut().now_or_never().is_none());
+        for _ in 0..100 {
+            assert!((&mut committing).now_or_never().is_none());
+            tokio::task::yield_now().await;
+        }
+        holds(&reopened(&inner).await, "/a", &[0], None).await;
+        faulty.set_plan(Plan::none());
+        gate.pass();
+        again.await.expect("stored");
+        is!(
+            committing.await,
+            Ok(icefield_core::CommitOutcome::Committed(_))
+        );
+        holds(&reopened(&inner).await, "/a", &[0], Some(&pattern(0, 900))).await;
+    }
 }
