@@ -104,6 +104,8 @@ impl Session {
         let (base, mut start, known) = {
             let state = self.state()?;
             let (base, changes) = (Arc::clone(&state.base), Arc::clone(&state.changes));
+            // What is written meanwhile must not take the places of what is merged.
+            self.packer().pin();
             (base, changes, self.known_lineage())
         };
         let mut merged = Arc::clone(&start);
@@ -136,6 +138,7 @@ impl Session {
                     state.taken.extend(taken);
                     return Ok(MergeOutcome::Merged);
                 }
+                self.packer().pin();
                 Arc::clone(&state.changes)
             };
             // Another task has written to the session meanwhile.

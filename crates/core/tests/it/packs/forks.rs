@@ -113,6 +113,49 @@ async fn a_fork_of_another_handle_is_stored_when_it_is_merged() {
     .await;
 }
 
+/// A chunk is overwritten while a merge compares it with the same chunk of a fork.
+#[tokio::test]
+async fn what_is_written_during_a_merge_is_not_lost() {
+    // Of equal chunks the one with the lower id stays, and ids are random.
+    for spec in [VERSIONS; 8].concat() {
+        let inner = memory();
+        let gate = Gate::new();
+        let slow = FaultyStorage::new(Arc::clone(&inner), Plan::none());
+        let slow = slow.with_clock(Arc::new(gate.clone()));
+        let storage: Arc<dyn Storage> = Arc::new(slow.clone());
+        let repository = repository(&storage, spec, packs(1 << 20, 4 << 20), 16).await;
+        let session = writer(&repository).await;
+        let sent = session.fork().expect("open").to_bytes().await;
+        let elsewhere = Repository::open(Arc::clone(&inner)).await.expect("opened");
+        let worker = elsewhere.open_fork(&sent.expect("a fork")).await;
+        let worker = worker.expect("of this repository");
+        write(&worker, "/a", &[0], pattern(0, 600)).await;
+        let answer = worker.to_answer().await.expect("a fork");
+        // The pack that the fork saw is closed.
+        write(&session, "/a", &[1], pattern(1, 600)).await;
+        session.store_packs().await.expect("stored");
+        write(&session, "/a", &[0], pattern(0, 600)).await;
+        slow.set_plan(Plan::none().always(
+            Matcher::verb(Verb::Get).below("chunks/"),
+            Decision::Delay(Duration::from_secs(1)),
+        ));
+        let (merging, answer) = (session.clone(), answer.clone());
+        let merging =
+            tokio::spawn(
+                async move { merging.merge_forks([&answer], VersionSelection::Fail).await },
+            );
+        gate.reached().await;
+        write(&session, "/a", &[0], pattern(9, 600)).await;
+        for _ in 0..10 {
+            gate.pass();
+        }
+        let merged = merging.await.expect("no panic").expect("mergeable");
+        // A conflict if the fork's is the one that stays: then both sides changed it.
+        is!(merged, MergeOutcome::Conflicts(_) | MergeOutcome::Merged);
+        is_read(&session, 0, &pattern(9, 600)).await;
+    }
+}
+
 #[test]
 fn packs_need_no_runtime() {
     let storage = memory();
