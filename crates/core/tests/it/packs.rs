@@ -2,6 +2,7 @@
 
 mod failures;
 mod forks;
+mod moved;
 
 use std::sync::Arc;
 use std::time::Duration;
