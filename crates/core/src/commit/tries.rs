@@ -151,7 +151,7 @@ impl Commit {
         let session = &self.session;
         session.state_mut()?.attempts += 1;
         // A rebase may have written chunks, too.
-        self.interrupt.unless(session.store_packs()).await??;
+        self.interrupt.unless(session.store_needed()).await??;
         let guarded = Moment::now(&*session.shared().clock);
         session.guard(None).await?;
         let replaced = match self.publication {

@@ -1,5 +1,6 @@
 //! Filling packs, and sending them to the store.
 
+use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -84,12 +85,20 @@ impl Packer {
 
     /// Lets go of chunks that nothing refers to any more.
     pub(crate) fn forget(&self, chunks: impl Iterator<Item = (ChunkId, u64)>) {
-        self.packs.forget(chunks);
+        self.remove(self.packs.forget(chunks));
     }
 
     /// Lets go of a chunk that another one is about to replace. Returns where that one is then in its pack.
     pub(crate) fn replace(&self, old: (ChunkId, u64), new: (ChunkId, u64)) -> u64 {
-        self.packs.replace(old, new)
+        let (offset, gone) = self.packs.replace(old, new);
+        self.remove(gone);
+        offset
+    }
+
+    fn remove(&self, gone: Vec<ChunkId>) {
+        for id in gone {
+            self.unwritten.remove(id);
+        }
     }
 
     /// Keeps what has been put into the open pack: others refer to it, too.
@@ -102,7 +111,23 @@ impl Packer {
     /// # Errors
     /// The packs that could not be stored. They can be tried again.
     pub(crate) async fn close(&self) -> Result<(), Vec<NotStored>> {
-        let closing = self.packs.close(|id, bytes| self.upload(id, bytes));
+        self.close_those(|_| true).await
+    }
+
+    /// As [`Packer::close`], for the packs among some objects. Others may fail, and wait for those who need them.
+    pub(crate) async fn close_among(
+        &self,
+        objects: &BTreeSet<ChunkId>,
+    ) -> Result<(), Vec<NotStored>> {
+        self.close_those(|id| objects.contains(id)).await
+    }
+
+    async fn close_those(
+        &self,
+        is_wanted: impl Fn(&ChunkId) -> bool + Send,
+    ) -> Result<(), Vec<NotStored>> {
+        let send = |id, bytes| self.upload(id, bytes);
+        let closing = self.packs.close(is_wanted, send);
         if let Some(empty) = closing.empty {
             self.unwritten.remove(empty);
         }
@@ -120,6 +145,11 @@ impl Packer {
                 return Err(not_stored(progress.failed));
             }
         }
+    }
+
+    /// Returns whether all packs are stored.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.packs.is_empty()
     }
 
     /// Returns the bytes of chunks in memory.
@@ -156,7 +186,9 @@ impl Packer {
                 }
                 Err(error) => {
                     tracing::debug!(%id, %error, "a pack of chunks stays in memory");
-                    packs.failed(id, error);
+                    for gone in packs.failed(id, error) {
+                        unwritten.remove(gone);
+                    }
                 }
             }
         };

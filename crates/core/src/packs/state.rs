@@ -29,8 +29,6 @@ struct State {
     open: Option<OpenPack>,
     /// In the order in which they were closed.
     closed: Vec<ClosedPack>,
-    /// References to the open pack are in other hands: nothing of it is forgotten.
-    pinned: bool,
     /// When the store says that it stored packs.
     times: Vec<SystemTime>,
 }
@@ -39,6 +37,8 @@ struct OpenPack {
     id: ChunkId,
     bytes: Vec<u8>,
     slots: Vec<Slot>,
+    /// References to it are in other hands: nothing of it is forgotten.
+    pinned: bool,
 }
 
 /// A chunk in the open pack. It ends where the next begins.
@@ -52,6 +52,8 @@ struct ClosedPack {
     id: ChunkId,
     bytes: Bytes,
     stage: Stage,
+    slots: Vec<Slot>,
+    pinned: bool,
 }
 
 /// Shows no bytes: they are many, and not for logs.
@@ -97,7 +99,7 @@ pub(super) struct Appended {
 pub(super) struct Closing {
     /// The open pack, if it had nothing in it, so that it is none.
     pub(super) empty: Option<ChunkId>,
-    /// All packs that are not stored.
+    /// The wanted packs that are not stored.
     pub(super) packs: BTreeSet<ChunkId>,
 }
 
@@ -119,18 +121,38 @@ impl State {
 
     /// Closes the open pack. Returns its id if there is nothing in it, so that it is no pack at all.
     fn close(&mut self) -> Option<ChunkId> {
-        let OpenPack { id, bytes, .. } = self.open.take()?;
-        self.pinned = false;
-        if bytes.is_empty() {
-            return Some(id);
+        let open = self.open.take()?;
+        if open.bytes.is_empty() {
+            return Some(open.id);
         }
-        let (bytes, stage) = (Bytes::from(bytes), Stage::Waiting);
-        self.closed.push(ClosedPack { id, bytes, stage });
+        self.closed.push(ClosedPack {
+            id: open.id,
+            bytes: Bytes::from(open.bytes),
+            stage: Stage::Waiting,
+            slots: open.slots,
+            pinned: open.pinned,
+        });
         None
     }
 
-    fn retry(&mut self) {
-        for pack in &mut self.closed {
+    fn forget(&mut self, (id, offset): (ChunkId, u64)) {
+        if let Some(open) = self.open.as_mut().filter(|open| open.id == id) {
+            open.forget(offset);
+        } else if let Some(closed) = self.closed.iter_mut().find(|pack| pack.id == id) {
+            closed.forget(offset);
+        }
+    }
+
+    /// Lets go of closed packs that nothing refers to and that are not on their way. Returns their ids.
+    fn drop_dead(&mut self) -> Vec<ChunkId> {
+        let dead = self.closed.extract_if(.., |pack| {
+            !pack.is_needed() && !matches!(pack.stage, Stage::Sending(..))
+        });
+        dead.map(|pack| pack.id).collect()
+    }
+
+    fn retry(&mut self, is_wanted: impl Fn(&ChunkId) -> bool) {
+        for pack in self.closed.iter_mut().filter(|it| is_wanted(&it.id)) {
             if let Stage::Failed(_) = pack.stage {
                 pack.stage = Stage::Waiting;
             }
@@ -153,6 +175,7 @@ impl OpenPack {
             id,
             bytes: Vec::new(),
             slots: Vec::new(),
+            pinned: false,
         }
     }
 
@@ -173,12 +196,10 @@ impl OpenPack {
 
     /// Forgets a chunk: if none that is needed follows it, its place is used again.
     fn forget(&mut self, offset: u64) {
-        let found = self
-            .slots
-            .binary_search_by_key(&offset, |slot| slot.start as u64);
-        let Ok(found) = found else { return };
-        self.slots[found].is_live = false;
-        self.drop_dead_end();
+        if !self.pinned {
+            let_go(&mut self.slots, offset);
+            self.drop_dead_end();
+        }
     }
 
     fn drop_dead_end(&mut self) {
@@ -205,6 +226,26 @@ impl OpenPack {
     }
 }
 
+impl ClosedPack {
+    fn forget(&mut self, offset: u64) {
+        if !self.pinned {
+            let_go(&mut self.slots, offset);
+        }
+    }
+
+    fn is_needed(&self) -> bool {
+        self.pinned || self.slots.iter().any(|slot| slot.is_live)
+    }
+}
+
+/// Notes that nothing refers to a chunk any more.
+fn let_go(slots: &mut [Slot], offset: u64) {
+    let found = slots.binary_search_by_key(&offset, |slot| slot.start as u64);
+    if let Ok(found) = found {
+        slots[found].is_live = false;
+    }
+}
+
 impl Packs {
     fn lock(&self) -> MutexGuard<'_, State> {
         // No method leaves it half changed.
@@ -228,8 +269,15 @@ impl Packs {
         self.lock().buffered()
     }
 
+    /// Keeps all that is here, whatever is forgotten.
     pub(super) fn pin(&self) {
-        self.lock().pinned = true;
+        let mut state = self.lock();
+        if let Some(open) = &mut state.open {
+            open.pinned = true;
+        }
+        for closed in &mut state.closed {
+            closed.pinned = true;
+        }
     }
 
     /// Appends a chunk, if there is room; closes what is full. `draw` gives the id of a new pack.
@@ -261,47 +309,44 @@ impl Packs {
         })
     }
 
-    /// Forgets chunks that nothing refers to any more: where that is at the end of the open pack, it is not stored in vain.
-    pub(super) fn forget(&self, chunks: impl Iterator<Item = (ChunkId, u64)>) {
+    /// Forgets chunks that nothing refers to any more: where that is at the end of the open pack, and where nothing else is in a
+    /// closed one, they are not stored in vain. Returns the packs that are gone.
+    pub(super) fn forget(&self, chunks: impl Iterator<Item = (ChunkId, u64)>) -> Vec<ChunkId> {
         let mut state = self.lock();
-        if state.pinned {
-            return;
+        for chunk in chunks {
+            state.forget(chunk);
         }
-        if let Some(open) = &mut state.open {
-            let of_open = open.id;
-            for (_, offset) in chunks.filter(|(id, _)| *id == of_open) {
-                open.forget(offset);
-            }
-        }
+        state.drop_dead()
     }
 
     /// Forgets a chunk in the place of which another one, the last, is about to be referred to. Returns where that is then: an array
-    /// of which the same chunk is written again and again takes the room of one chunk.
-    pub(super) fn replace(&self, old: (ChunkId, u64), new: (ChunkId, u64)) -> u64 {
+    /// of which the same chunk is written again and again takes the room of one chunk. Returns the packs that are gone, too.
+    pub(super) fn replace(&self, old: (ChunkId, u64), new: (ChunkId, u64)) -> (u64, Vec<ChunkId>) {
         let mut state = self.lock();
-        if state.pinned {
-            return new.1;
-        }
-        let Some(open) = &mut state.open else {
-            return new.1;
-        };
-        if old.0 == open.id {
-            open.forget(old.1);
-        }
-        match new.0 == open.id {
-            true => open.close_up(new.1),
-            false => new.1,
-        }
+        state.forget(old);
+        let open = state.open.as_mut();
+        let open = open.filter(|open| open.id == new.0 && !open.pinned);
+        let offset = open.map_or(new.1, |open| open.close_up(new.1));
+        (offset, state.drop_dead())
     }
 
-    /// Closes the open pack, and sends what is not on its way, packs that failed once more. Of one lock, so that no pack is
-    /// overlooked that fails meanwhile.
-    pub(super) fn close(&self, send: impl Fn(ChunkId, Bytes) -> Sent) -> Closing {
+    /// Closes the open pack, if it is wanted, and sends what is not on its way, wanted packs that failed once more. Under one
+    /// lock, so that no pack is overlooked that fails meanwhile.
+    pub(super) fn close(
+        &self,
+        is_wanted: impl Fn(&ChunkId) -> bool,
+        send: impl Fn(ChunkId, Bytes) -> Sent,
+    ) -> Closing {
         let mut state = self.lock();
-        let empty = state.close();
-        state.retry();
+        let open = state.open.as_ref();
+        let empty = match open.is_some_and(|open| is_wanted(&open.id)) {
+            true => state.close(),
+            false => None,
+        };
+        state.retry(&is_wanted);
         state.send(send);
-        let packs = state.closed.iter().map(|pack| pack.id).collect();
+        let packs = state.closed.iter().map(|pack| pack.id);
+        let packs = packs.filter(is_wanted).collect();
         Closing { empty, packs }
     }
 
@@ -328,7 +373,7 @@ impl Packs {
 
     /// Lets packs that failed be sent again.
     pub(super) fn retry(&self) {
-        self.lock().retry();
+        self.lock().retry(|_| true);
     }
 
     /// Sends the packs that wait for it.
@@ -363,12 +408,19 @@ impl Packs {
         state.times.extend(time);
     }
 
-    /// Keeps a pack that could not be stored.
-    pub(super) fn failed(&self, id: ChunkId, error: SessionError) {
+    /// Keeps a pack that could not be stored, if it is needed. Returns the packs that are gone.
+    pub(super) fn failed(&self, id: ChunkId, error: SessionError) -> Vec<ChunkId> {
         let mut state = self.lock();
         if let Some(pack) = state.closed.iter_mut().find(|pack| pack.id == id) {
             pack.stage = Stage::Failed(Arc::new(error));
         }
+        state.drop_dead()
+    }
+
+    /// Returns whether there is nothing that is not stored.
+    pub(super) fn is_empty(&self) -> bool {
+        let state = self.lock();
+        state.open.is_none() && state.closed.is_empty()
     }
 
     /// Returns when packs were stored, each time once.
@@ -462,7 +514,7 @@ mod tests {
         packs.forget([(id(1), 30)].into_iter());
         assert_eq!(append(&packs, 7, 10, &rules, 9), Some(20));
         packs.forget([(id(1), 0), (id(1), 10), (id(1), 20)].into_iter());
-        let closing = packs.close(|_, _| unreachable!("nothing is to be sent"));
+        let closing = packs.close(|_| true, |_, _| unreachable!("nothing is to be sent"));
         assert_eq!(closing.empty, Some(id(1)), "an empty pack is none");
         assert_eq!(append(&packs, 8, 10, &rules, 2), Some(0));
         packs.pin();
@@ -471,31 +523,45 @@ mod tests {
     }
 
     #[test]
+    fn a_closed_pack_that_nothing_refers_to_is_gone() {
+        let (packs, rules) = (Packs::default(), rules(100, 400));
+        for (byte, pack) in [(0, 1), (1, 9), (2, 2), (3, 9), (4, 3)] {
+            append(&packs, byte, 50, &rules, pack);
+        }
+        assert!(packs.forget([(id(1), 0)].into_iter()).is_empty());
+        assert_eq!(packs.forget([(id(1), 50)].into_iter()), [id(1)]);
+        packs.pin();
+        let both = [(id(2), 0), (id(2), 50)];
+        assert!(packs.forget(both.into_iter()).is_empty());
+        assert_eq!(packs.buffered(), 150);
+    }
+
+    #[test]
     fn what_replaces_the_chunk_before_it_takes_its_place() {
         let (packs, rules) = (Packs::default(), rules(100, 200));
         append(&packs, 1, 10, &rules, 1);
         append(&packs, 2, 20, &rules, 1);
         append(&packs, 3, 15, &rules, 1);
-        assert_eq!(packs.replace((id(1), 10), (id(1), 30)), 10);
+        assert_eq!(packs.replace((id(1), 10), (id(1), 30)).0, 10);
         assert_eq!(
             packs.read(id(1), 0..25).as_deref(),
             Some(&[&[1; 10][..], &[3; 15]].concat()[..])
         );
         assert_eq!(append(&packs, 4, 5, &rules, 1), Some(25));
         // One between them is needed.
-        assert_eq!(packs.replace((id(1), 0), (id(1), 25)), 25);
+        assert_eq!(packs.replace((id(1), 0), (id(1), 25)).0, 25);
         assert_eq!(packs.buffered(), 30);
         assert_eq!(append(&packs, 5, 5, &rules, 1), Some(30));
         packs.forget([(id(1), 10)].into_iter());
         assert_eq!(
-            packs.replace((id(1), 25), (id(1), 30)),
+            packs.replace((id(1), 25), (id(1), 30)).0,
             0,
             "all before it are dead"
         );
         assert_eq!(packs.read(id(1), 0..5).as_deref(), Some(&[5; 5][..]));
         assert_eq!(append(&packs, 6, 5, &rules, 1), Some(5));
         packs.pin();
-        assert_eq!(packs.replace((id(1), 0), (id(1), 5)), 5);
+        assert_eq!(packs.replace((id(1), 0), (id(1), 5)).0, 5);
         assert_eq!(packs.buffered(), 10);
     }
 }

@@ -149,7 +149,7 @@ impl Session {
     /// Stores and makes durable what was written; as long as the result is held, no write begins.
     pub(super) async fn ready_to_send(&self) -> Result<RwLockWriteGuard<'_, ()>, SessionError> {
         let all_writes_ended = self.in_flight().write().await;
-        self.store_packs().await?;
+        self.store_needed().await?;
         // What waits to be merged must not be taken for garbage meanwhile.
         self.keep_lease().await;
         self.shared().storage.sync().await?;

@@ -156,7 +156,7 @@ impl Session {
             // A commit stores the packs of its own packer.
             match Arc::ptr_eq(self.packer(), into.packer()) {
                 true => self.packer().pin(),
-                false => self.store_packs().await?,
+                false => self.store_needed().await?,
             }
             OwnEdits::of(self)?
         };

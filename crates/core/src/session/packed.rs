@@ -93,13 +93,31 @@ impl Session {
         Ok(())
     }
 
-    /// Stores the chunks that wait in memory to be stored together with others. A commit does so by itself, and so do a flush
-    /// and a fork that is serialised.
+    /// Stores the chunks of this session and its forks that wait in memory to be stored together with others. A commit does so
+    /// by itself for those that it refers to, and so do a flush and a fork that is serialised.
     ///
     /// # Errors
     /// [`SessionError::ChunksNotStored`] with the chunks that could not be stored. They stay in memory: this can be tried again.
     pub async fn store_packs(&self) -> Result<(), SessionError> {
         let closed = self.packer().close().await;
+        self.note_stored();
+        match closed {
+            Ok(()) => Ok(()),
+            Err(failed) => Err(self.not_stored(&failed)?),
+        }
+    }
+
+    /// Stores the packs that the session refers to. A pack that only a fork refers to, or nothing any more, may fail.
+    pub(crate) async fn store_needed(&self) -> Result<(), SessionError> {
+        if self.packer().is_empty() {
+            return Ok(());
+        }
+        let mut needed = self.state()?.objects();
+        if let Some(lineage) = self.lineage() {
+            // What a fork began with goes along with it.
+            needed.extend(objects_of(&lineage.origin));
+        }
+        let closed = self.packer().close_among(&needed).await;
         self.note_stored();
         match closed {
             Ok(()) => Ok(()),

@@ -218,3 +218,28 @@ async fn a_commit_waits_for_a_pack_that_a_fork_sends_again() {
         holds(&reopened(&inner).await, "/a", &[0], Some(&pattern(0, 900))).await;
     }
 }
+
+/// Chunks that were given up, and those of forks, do not hold a commit back.
+#[tokio::test]
+async fn a_commit_asks_for_the_packs_alone_that_it_refers_to() {
+    for spec in VERSIONS {
+        let (faulty, inner, repository) = on_faulty(spec).await;
+        let session = writer(&repository).await;
+        let fork = session.fork().expect("open");
+        faulty.set_plan(no_chunks(Decision::FailBefore));
+        write_five(&session).await;
+        assert!(session.commit("five").await.is_err());
+        session.discard_changes().expect("open");
+        assert_eq!(session.waiting_bytes(), 0, "nothing refers to them");
+        write(&fork, "/a", &[7], pattern(7, 900)).await;
+        assert!(fork.store_packs().await.is_err());
+        set(&session, "/b", array(&[4], &[1])).await;
+        commit(&session, "an array").await;
+        assert_eq!(chunk_objects(&inner).await.len(), 0);
+        is_read(&fork, 7, &pattern(7, 900)).await;
+        assert!(fork.to_bytes().await.is_err());
+        faulty.set_plan(Plan::none());
+        fork.to_bytes().await.expect("sent");
+        assert_eq!(chunk_objects(&inner).await.len(), 1);
+    }
+}
