@@ -1,6 +1,8 @@
 //! Repacking.
 
-use icefield_core::CommitOutcome;
+use icefield_core::{
+    BasicSolver, CommitError, CommitOutcome, RebaseOutcome, SessionError, VersionSelection,
+};
 use icefield_maintenance::{ChunkOrder, RepackError};
 use icefield_storage::wrap::fault::{FaultyStorage, Plan, crash_points};
 
@@ -152,7 +154,7 @@ async fn writers_do_not_collide_with_a_repacking(spec: SpecVersion) {
     let early = packed.session().await;
     write(&early, "/a", &[19], pattern(7, 600)).await;
     packed.repack(Repack::new(main_branch())).await;
-    let strict = icefield_core::BasicSolver::default();
+    let strict = BasicSolver::default();
     packed.clock.advance(Duration::from_secs(1));
     let committed = early.commit("early").rebase_with(strict).await;
     assert!(
@@ -162,6 +164,38 @@ async fn writers_do_not_collide_with_a_repacking(spec: SpecVersion) {
     packed.holds(row(0..15, 100).chain(row(15..19, 0))).await;
     packed.holds([(vec![19], 7)]).await;
     walk::assert_sound(&packed.storage).await;
+}
+
+/// References that a session moved by hand lead to objects that its base alone refers to once the branch was repacked.
+async fn what_a_session_moved_by_hand_is_not_committed_once_it_was_collected(spec: SpecVersion) {
+    let packed = Packed::new(spec, &[4]).await;
+    packed.write(row(0..4, 0)).await;
+    packed.clock.advance(3 * DAY);
+    let session = packed.session().await;
+    let swapped = |index: &[u32]| Some(vec![3 - index[0]].into());
+    let moved = session.reindex(&path("/a"), swapped, None).await;
+    assert_eq!(moved.unwrap(), 4);
+    let repack = Repack::new(main_branch()).order(ChunkOrder::Dimensions(vec!["0".to_owned()]));
+    packed.write([(vec![0], 7)]).await;
+    packed.repack(repack.least_fill(1.0)).await;
+    let theirs = BasicSolver::of(VersionSelection::UseOurs);
+    let rebased = session.rebase(&theirs).await.unwrap();
+    assert!(
+        matches!(rebased, RebaseOutcome::Rebased { .. }),
+        "{rebased:?}"
+    );
+    let mut policy = Policy::default();
+    policy.last = 1;
+    let repository = packed.on(&packed.storage).await;
+    Expire::new(policy).run(&repository, &()).await.unwrap();
+    let collected = Collect::default().run(&repository).await.unwrap();
+    assert_eq!(collected.chunks.deleted, 1, "the first pack");
+    packed.clock.advance(Duration::from_secs(1));
+    let committed = session.commit("swapped").await;
+    assert!(
+        matches!(&committed, Err(CommitError::Session(SessionError::Collected { .. }))),
+        "{committed:?}"
+    );
 }
 
 /// Stopped at any request, a repacking has happened or has not, and can be done again.
@@ -236,6 +270,7 @@ versions! {
     objects_of_their_own_are_packed_where_that_is_asked_for,
     other_arrays_stay_where_they_are,
     writers_do_not_collide_with_a_repacking,
+    what_a_session_moved_by_hand_is_not_committed_once_it_was_collected,
     a_repacking_can_be_stopped_anywhere,
     what_cannot_be_meant_is_refused,
 }
