@@ -27,7 +27,7 @@ pub struct Settings {
 /// How small chunks are put together into objects, the packs. What is not set here, the repository's configuration says
 /// (`packed_chunk_threshold_bytes`, `pack_size_bytes`), else the store: a [remote](icefield_storage::Capabilities::remote) one is
 /// written packs of chunks below 1 MiB.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PackSettings {
     /// Chunks that are too long for a manifest, and shorter than this many bytes, are written to packs. 0: none are.
@@ -35,18 +35,8 @@ pub struct PackSettings {
     /// Bytes of a full pack.
     pub size_bytes: Option<u32>,
     /// Bytes of chunks that a session and its forks keep in memory until their packs are stored. Writes wait where there would be
-    /// more. A pack is at most half of that. Default 64 MiB.
-    pub buffered_bytes: usize,
-}
-
-impl Default for PackSettings {
-    fn default() -> Self {
-        Self {
-            threshold_bytes: None,
-            size_bytes: None,
-            buffered_bytes: 64 << 20,
-        }
-    }
+    /// more. A pack is at most half of that, whatever its size is set to. Default: two packs, and at least 64 MiB.
+    pub buffered_bytes: Option<usize>,
 }
 
 impl PackSettings {
@@ -72,7 +62,7 @@ impl PackSettings {
     /// Returns the settings with another bound on chunks in memory, in bytes.
     #[must_use]
     pub fn with_buffered_bytes(mut self, bytes: usize) -> Self {
-        self.buffered_bytes = bytes;
+        self.buffered_bytes = Some(bytes);
         self
     }
 }

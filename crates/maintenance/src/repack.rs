@@ -40,7 +40,7 @@ impl Repack {
         let interrupt = &self.interrupt;
         let look = survey::survey(&session, &**repository.storage(), &self.arrays, progress);
         let found = interrupt.unless(look).await??;
-        let limits = select::Limits::of(self, &repository.config());
+        let limits = select::Limits::of(self, repository);
         let selected = select::select(&found, self, &limits)?;
         let mut report = report::of(&found, &selected, &limits);
         if self.dry_run || selected.chunks.is_empty() {

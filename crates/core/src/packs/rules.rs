@@ -8,6 +8,9 @@ use crate::PackSettings;
 /// setting asks for them.
 const THRESHOLD: usize = 0;
 
+/// Bytes of packs in memory, unless a setting or the size of packs says otherwise.
+const BUFFERED: usize = 64 << 20;
+
 /// Where a chunk goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -43,9 +46,12 @@ impl PackRules {
             .threshold_bytes
             .or_else(|| config.packed_chunk_threshold());
         let size = settings.size_bytes.unwrap_or_else(|| config.pack_size());
-        let buffered = settings.buffered_bytes;
+        let size = size as usize;
         // One pack is filled while another is on its way.
-        let size = (size as usize).clamp(1, (buffered / 2).max(1));
+        let buffered = settings
+            .buffered_bytes
+            .unwrap_or(BUFFERED.max(size.saturating_mul(2)));
+        let size = size.clamp(1, (buffered / 2).max(1));
         Self {
             inline: usize::from(config.inline_chunk_threshold()),
             // A chunk that fills half a pack gains little.
@@ -53,6 +59,11 @@ impl PackRules {
             size,
             buffered,
         }
+    }
+
+    /// Returns the bytes of a full pack.
+    pub(crate) fn size(&self) -> usize {
+        self.size
     }
 
     pub(crate) fn place(&self, length: usize) -> Place {
@@ -92,6 +103,24 @@ mod tests {
             let off = rules(stored, &PackSettings::off(), remote);
             assert_eq!(off.place(1999), Place::Object);
         }
+    }
+
+    #[test]
+    fn the_bound_on_memory_makes_room_for_two_packs_of_any_size() {
+        let default = PackSettings::default();
+        for (stored, size, buffered) in [
+            ("{}", 8 << 20, 64 << 20),
+            ("pack_size_bytes: 33554432", 32 << 20, 64 << 20),
+            ("pack_size_bytes: 67108864", 64 << 20, 128 << 20),
+        ] {
+            let rules = rules(stored, &default, true);
+            assert_eq!((rules.size(), rules.buffered), (size, buffered));
+        }
+        let small = default.with_buffered_bytes(64 << 20);
+        assert_eq!(
+            rules("pack_size_bytes: 67108864", &small, true).size(),
+            32 << 20
+        );
     }
 
     #[test]

@@ -124,6 +124,12 @@ impl Repository {
         self.0.configs.in_force().config.clone()
     }
 
+    /// Returns the bytes of a full pack that this handle writes: as the configuration and the
+    /// [settings](crate::PackSettings) say, and at most half of what these let wait in memory.
+    pub fn pack_size(&self) -> u64 {
+        self.0.pack_rules().size() as u64
+    }
+
     /// Returns the configuration that is stored, without what this handle was opened with.
     pub fn stored_config(&self) -> RepositoryConfig {
         let stored = self.0.configs.stored();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use icefield_core::RepositoryConfig;
+use icefield_core::Repository;
 
 use super::order::{ArrayOrder, axis};
 use super::survey::{Chunk, Object, Survey};
@@ -23,12 +23,13 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    pub(super) fn of(repack: &Repack, config: &RepositoryConfig) -> Self {
+    pub(super) fn of(repack: &Repack, repository: &Repository) -> Self {
+        let config = repository.config();
         let set = config.packed_chunk_threshold().filter(|bytes| *bytes > 0);
         let small = set.map_or(SMALL, u64::from);
         Self {
             small: repack.below.unwrap_or(small),
-            pack: u64::from(config.pack_size()),
+            pack: repository.pack_size(),
         }
     }
 }

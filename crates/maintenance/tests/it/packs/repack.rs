@@ -94,6 +94,20 @@ async fn chunks_lie_in_the_order_that_was_asked_for(spec: SpecVersion) {
     walk::assert_sound(&packed.storage).await;
 }
 
+/// Packs of this process are smaller than the configuration says, and there are many.
+async fn an_order_is_reached_whatever_the_size_of_packs(spec: SpecVersion) {
+    let settings = PackSettings::default().with_threshold(1 << 20);
+    let packed = Packed::with(spec, &[20], settings.with_buffered_bytes(4800)).await;
+    let reversed: Vec<_> = row(0..20, 0).collect();
+    packed.write(reversed.into_iter().rev()).await;
+    let repack = Repack::new(main_branch()).order(ChunkOrder::Dimensions(vec!["0".to_owned()]));
+    let done = packed.repack(repack.clone()).await;
+    assert_eq!((done.chunks.count, done.after.count), (20, 5));
+    let again = packed.repack(repack.small(true)).await;
+    assert_eq!(again.chunks.count, 0, "they are in it");
+    packed.holds(row(0..20, 0)).await;
+}
+
 async fn objects_of_their_own_are_packed_where_that_is_asked_for(spec: SpecVersion) {
     let packed = Packed::with(spec, &[20], PackSettings::off()).await;
     packed.write(row(0..20, 0)).await;
@@ -193,7 +207,10 @@ async fn what_a_session_moved_by_hand_is_not_committed_once_it_was_collected(spe
     packed.clock.advance(Duration::from_secs(1));
     let committed = session.commit("swapped").await;
     assert!(
-        matches!(&committed, Err(CommitError::Session(SessionError::Collected { .. }))),
+        matches!(
+            &committed,
+            Err(CommitError::Session(SessionError::Collected { .. }))
+        ),
         "{committed:?}"
     );
 }
@@ -267,6 +284,7 @@ async fn what_cannot_be_meant_is_refused(spec: SpecVersion) {
 versions! {
     what_lies_in_sparse_packs_is_written_anew,
     chunks_lie_in_the_order_that_was_asked_for,
+    an_order_is_reached_whatever_the_size_of_packs,
     objects_of_their_own_are_packed_where_that_is_asked_for,
     other_arrays_stay_where_they_are,
     writers_do_not_collide_with_a_repacking,
