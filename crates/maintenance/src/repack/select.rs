@@ -1,6 +1,6 @@
 //! Which chunks are written anew, and in which order. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use icefield_core::Repository;
 
@@ -49,12 +49,15 @@ pub(super) fn select(
     limits: &Limits,
 ) -> Result<Selected, RepackError> {
     let orders = orders(survey, &repack.order)?;
-    let unordered: Vec<bool> = (0..survey.arrays.len())
-        .map(|array| match &orders[array] {
-            Some(order) => !is_in_order(survey, array as u32, order, limits),
-            None => false,
-        })
-        .collect();
+    let unordered: Vec<bool> = match repack.order {
+        ChunkOrder::AsWritten => vec![false; survey.arrays.len()],
+        _ => (small_by_array(survey, limits).into_iter().zip(&orders))
+            .map(|(chunks, order)| {
+                let order = order.as_ref();
+                order.is_some_and(|order| !is_in_order(chunks, order, limits))
+            })
+            .collect(),
+    };
     let joins_small = repack.small && would_shrink(survey, limits);
     let mut selected = Selected::default();
     for (number, object) in survey.objects.iter().enumerate() {
@@ -129,22 +132,30 @@ fn orders(survey: &Survey, order: &ChunkOrder) -> Result<Vec<Option<ArrayOrder>>
     Ok(orders.collect())
 }
 
-/// Whether the small chunks of an array lie in an order already, in few objects.
-fn is_in_order(survey: &Survey, array: u32, order: &ArrayOrder, limits: &Limits) -> bool {
-    let mut chunks: Vec<(&[u32], &Chunk)> = survey
-        .chunks
-        .iter()
-        .filter(|chunk| chunk.length < limits.small)
-        .filter_map(|chunk| match &chunk.of {
-            Some((of, index)) if *of == array => Some((&index[..], chunk)),
-            _ => None,
-        })
-        .collect();
-    chunks.sort_by(|a, b| order.compare(a.0, b.0));
+/// Returns the small chunks of each array.
+fn small_by_array(survey: &Survey, limits: &Limits) -> Vec<Vec<&Chunk>> {
+    let mut by_array = vec![Vec::new(); survey.arrays.len()];
+    for chunk in survey.chunks.iter().filter(|it| it.length < limits.small) {
+        if let Some((array, _)) = &chunk.of {
+            by_array[*array as usize].push(chunk);
+        }
+    }
+    by_array
+}
+
+/// Whether the small chunks of an array lie in an order already, in few objects. A range that several coordinates share lies
+/// where the first of them wants it, and counts once.
+fn is_in_order(mut chunks: Vec<&Chunk>, order: &ArrayOrder, limits: &Limits) -> bool {
+    chunks.sort_by(|a, b| match (&a.of, &b.of) {
+        (Some((_, a)), Some((_, b))) => order.compare(a, b),
+        (a, b) => a.cmp(b),
+    });
+    let mut places = HashSet::new();
+    chunks.retain(|chunk| places.insert(chunk.place()));
     let mut seen: BTreeSet<[u8; 12]> = BTreeSet::new();
     let mut last: Option<&Chunk> = None;
     let mut bytes = 0;
-    for (_, chunk) in chunks {
+    for chunk in chunks {
         bytes += chunk.length;
         let follows = match last {
             Some(last) if last.id == chunk.id => last.offset <= chunk.offset,

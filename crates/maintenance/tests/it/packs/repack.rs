@@ -94,6 +94,27 @@ async fn chunks_lie_in_the_order_that_was_asked_for(spec: SpecVersion) {
     walk::assert_sound(&packed.storage).await;
 }
 
+async fn coordinates_that_share_a_range_are_in_order_together(spec: SpecVersion) {
+    let packed = Packed::new(spec, &[4]).await;
+    packed
+        .write([3, 2, 1, 0].map(|i| (vec![i], u64::from(i))))
+        .await;
+    let session = packed.session().await;
+    let doubled = |index: &[u32]| (index[0] == 0).then(|| vec![3].into());
+    let moved = session.reindex(&path("/a"), doubled, None).await;
+    assert_eq!(moved.unwrap(), 1);
+    packed.commit(&session).await;
+    let repack = Repack::new(main_branch()).order(ChunkOrder::Dimensions(vec!["0".to_owned()]));
+    let done = packed.repack(repack.clone()).await;
+    assert_eq!((done.chunks.count, done.after.count), (3, 1));
+    let again = packed.repack(repack).await;
+    assert_eq!(again.chunks.count, 0, "they are in it");
+    packed
+        .holds([0, 1, 2].map(|i| (vec![i], u64::from(i))))
+        .await;
+    packed.holds([(vec![3], 0)]).await;
+}
+
 /// Packs of this process are smaller than the configuration says, and there are many.
 async fn an_order_is_reached_whatever_the_size_of_packs(spec: SpecVersion) {
     let settings = PackSettings::default().with_threshold(1 << 20);
@@ -284,6 +305,7 @@ async fn what_cannot_be_meant_is_refused(spec: SpecVersion) {
 versions! {
     what_lies_in_sparse_packs_is_written_anew,
     chunks_lie_in_the_order_that_was_asked_for,
+    coordinates_that_share_a_range_are_in_order_together,
     an_order_is_reached_whatever_the_size_of_packs,
     objects_of_their_own_are_packed_where_that_is_asked_for,
     other_arrays_stay_where_they_are,
