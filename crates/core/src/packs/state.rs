@@ -14,6 +14,9 @@ use tokio::task::AbortHandle;
 use super::rules::PackRules;
 use crate::SessionError;
 
+/// Reads of less than this part of a pack copy the bytes, others share them.
+const SHARED: usize = 8;
+
 /// The upload of a pack. All who wait for it drive it, and it notes its outcome itself.
 pub(super) type Upload = Shared<BoxFuture<'static, ()>>;
 
@@ -121,10 +124,12 @@ impl State {
 
     /// Closes the open pack. Returns its id if there is nothing in it, so that it is no pack at all.
     fn close(&mut self) -> Option<ChunkId> {
-        let open = self.open.take()?;
+        let mut open = self.open.take()?;
         if open.bytes.is_empty() {
             return Some(open.id);
         }
+        // From here on it takes as much memory as it is said to take.
+        open.bytes.shrink_to_fit();
         self.closed.push(ClosedPack {
             id: open.id,
             bytes: Bytes::from(open.bytes),
@@ -260,8 +265,12 @@ impl Packs {
             return open.bytes.get(range).map(Bytes::copy_from_slice);
         }
         let closed = state.closed.iter().find(|pack| pack.id == id)?;
-        let is_within = range.start <= range.end && range.end <= closed.bytes.len();
-        is_within.then(|| closed.bytes.slice(range))
+        let bytes = closed.bytes.get(range.clone())?;
+        // A reader that keeps a few bytes must not keep the pack with them.
+        Some(match bytes.len() <= closed.bytes.len() / SHARED {
+            true => Bytes::copy_from_slice(bytes),
+            false => closed.bytes.slice(range),
+        })
     }
 
     /// Returns the bytes of all packs.
@@ -520,6 +529,20 @@ mod tests {
         packs.pin();
         packs.forget([(id(2), 0)].into_iter());
         assert_eq!(packs.buffered(), 10);
+    }
+
+    #[test]
+    fn a_read_of_a_small_part_does_not_keep_the_pack() {
+        let (packs, rules) = (Packs::default(), rules(100, 400));
+        for (byte, length, pack) in [(1, 10, 1), (2, 60, 9), (3, 50, 2)] {
+            append(&packs, byte, length, &rules, pack);
+        }
+        let (few, many) = (packs.read(id(1), 2..8), packs.read(id(1), 10..70));
+        packs.stored(id(1), None);
+        let (few, many) = (few.expect("here"), many.expect("here"));
+        assert_eq!((&few[..], &many[..]), (&[1; 6][..], &[2; 60][..]));
+        // Alone, a slice is as long as what it keeps.
+        assert_eq!(few.try_into_mut().expect("alone").capacity(), 6);
     }
 
     #[test]
