@@ -413,6 +413,15 @@ async fn ranges_of_one_object_may_overlap() {
             .await;
         set.expect("set");
     }
+    for (wrong, length) in [(u64::MAX, 2), (1, u64::MAX), (7, 0)] {
+        let set = session
+            .set_stored_chunk(&path("/a"), &[5], id, (wrong, length))
+            .await;
+        is!(
+            set,
+            Err(SessionError::RangeOutOfChunk { .. } | SessionError::EmptyChunk { .. })
+        );
+    }
     commit(&session, "overlapping").await;
     let session = reopened(&storage).await;
     let reads = (0..5)

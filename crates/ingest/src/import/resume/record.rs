@@ -63,7 +63,8 @@ fn decode(bytes: &[u8]) -> Option<Vec<(WorkKey, Stored)>> {
             offset: rest.first_chunk().map_or(0, |it| u64::from_le_bytes(*it)),
             length: u64::from_le_bytes(*length),
         };
-        Some((*key, stored))
+        let is_range = stored.length > 0 && stored.offset.checked_add(stored.length).is_some();
+        is_range.then_some((*key, stored))
     };
     records.chunks_exact(size).map(record).collect()
 }
@@ -108,6 +109,14 @@ mod tests {
         let bytes = encode(&records);
         assert_eq!(decode(&bytes), Some(records));
         assert_eq!(decode(&bytes[..bytes.len() - 1]), None);
+        for (offset, length) in [(u64::MAX, 1), (0, 0)] {
+            let wrong = Stored {
+                offset,
+                length,
+                ..stored(2)
+            };
+            assert_eq!(decode(&encode(&[([1; 16], wrong)])), None);
+        }
         assert_eq!(decode(b"ICEIMPT3"), None);
         assert_eq!(decode(b""), None);
     }
