@@ -56,12 +56,15 @@ impl Packer {
         draw: impl Fn() -> ChunkId,
     ) -> Result<(ChunkId, u64), Vec<NotStored>> {
         let _turn = self.turn.lock().await;
+        // Known before it can be closed: a commit on another thread may store it at once, and then it is to be forgotten.
+        let draw = move || {
+            let id = draw();
+            self.unwritten.add(id, Arc::downgrade(&self.packs));
+            id
+        };
         let mut has_retried = false;
         loop {
             let appended = self.packs.append(chunk, rules, &draw);
-            if let Some(new) = appended.filter(|it| it.opens) {
-                self.unwritten.add(new.id, Arc::downgrade(&self.packs));
-            }
             self.send();
             if let Some(appended) = appended {
                 return Ok((appended.id, appended.offset));

@@ -93,8 +93,6 @@ enum Stage {
 pub(super) struct Appended {
     pub(super) id: ChunkId,
     pub(super) offset: u64,
-    /// It is the first one of its pack.
-    pub(super) opens: bool,
 }
 
 /// What is there to be stored once the open pack is closed.
@@ -308,13 +306,11 @@ impl Packs {
         if !is_room {
             return None;
         }
-        let opens = state.open.is_none();
         let open = state.open.get_or_insert_with(|| OpenPack::new(draw()));
         let offset = open.append(chunk, rules.size);
         Some(Appended {
             id: open.id,
             offset,
-            opens,
         })
     }
 
