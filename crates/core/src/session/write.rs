@@ -122,7 +122,8 @@ impl Session {
     /// [`SessionError::ChunksNotStored`] if earlier chunks could not be stored, so that there is no room for this one.
     ///
     /// # Cancel safety
-    /// Dropped early, the chunk is not set; its bytes may stay in the store as garbage.
+    /// Dropped early, the chunk is not set; its bytes may stay in the store as garbage. A call that waits for room and is neither
+    /// polled nor dropped holds up all later writes of small chunks of the session and its forks: they keep their order.
     pub async fn set_chunk(
         &self,
         path: &NodePath,
