@@ -154,6 +154,9 @@ pub enum SessionError {
         /// The coordinates.
         index: ChunkIndex,
     },
+    /// Bytes that are copied to another place are at least one.
+    #[error("a chunk without bytes has no place in an object: leave it where it is")]
+    EmptyCopy,
     /// The array was deleted, re-created or resized while the chunk was on its way to the store.
     #[error(
         "{path} changed while chunk {index} was being written: write it again if it still belongs there"

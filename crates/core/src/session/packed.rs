@@ -56,9 +56,12 @@ impl Session {
     /// refers to it before [`Session::relocate_chunks`]. Copies lie in the order of these calls.
     ///
     /// # Errors
-    /// As [`Session::set_chunk`].
+    /// [`SessionError::EmptyCopy`]; as [`Session::set_chunk`].
     pub async fn copy_to_pack(&self, bytes: &[u8]) -> Result<(ChunkId, u64), SessionError> {
         let _permit = self.begin_write().await?;
+        if bytes.is_empty() {
+            return Err(SessionError::EmptyCopy);
+        }
         let rules = self.shared().pack_rules();
         let packed = self.pack(bytes, &rules).await?;
         self.keep_lease().await;

@@ -219,6 +219,7 @@ impl Classify for SessionError {
             | Self::OutOfGrid { .. }
             | Self::ShiftOfUnequalChunks { .. }
             | Self::EmptyChunk { .. }
+            | Self::EmptyCopy
             | Self::RangeOutOfChunk { .. }
             | Self::Metadata(_) => ErrorKind::Invalid,
             Self::Fetch(error) => error.kind(),

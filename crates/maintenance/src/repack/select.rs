@@ -67,7 +67,8 @@ pub(super) fn select(
         let before = selected.chunks.len();
         for at in object.chunks.clone() {
             let chunk = &survey.chunks[at];
-            let Some((array, _)) = &chunk.of else {
+            // A chunk without bytes, which other programs may write, has no place that could change.
+            let Some((array, _)) = chunk.of.as_ref().filter(|_| chunk.length > 0) else {
                 continue;
             };
             let is_unordered = chunk.length < limits.small && unordered[*array as usize];
@@ -135,7 +136,8 @@ fn orders(survey: &Survey, order: &ChunkOrder) -> Result<Vec<Option<ArrayOrder>>
 /// Returns the small chunks of each array.
 fn small_by_array(survey: &Survey, limits: &Limits) -> Vec<Vec<&Chunk>> {
     let mut by_array = vec![Vec::new(); survey.arrays.len()];
-    for chunk in survey.chunks.iter().filter(|it| it.length < limits.small) {
+    let small = |chunk: &&Chunk| (1..limits.small).contains(&chunk.length);
+    for chunk in survey.chunks.iter().filter(small) {
         if let Some((array, _)) = &chunk.of {
             by_array[*array as usize].push(chunk);
         }

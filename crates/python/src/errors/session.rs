@@ -147,7 +147,7 @@ impl Coded for SessionError {
             Self::OutOfGrid { .. } | Self::ShiftRank { .. } | Self::ShiftOfUnequalChunks { .. } => {
                 "invalid-chunk-index"
             }
-            Self::EmptyChunk { .. } => "zero-length-chunk",
+            Self::EmptyChunk { .. } | Self::EmptyCopy => "zero-length-chunk",
             Self::ArrayChanged { .. } => "not-allowed",
             Self::ChunkMissing { .. } => "object-not-found",
             Self::ChunkTruncated { .. } => "invalid-object-size",

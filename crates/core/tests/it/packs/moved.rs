@@ -65,6 +65,18 @@ async fn main_holds(repository: &Repository, edits: &[(u32, u64)]) {
 }
 
 #[tokio::test]
+async fn nothing_is_no_chunk_to_copy() {
+    let storage = memory();
+    let repository = with_dev(&storage, SpecVersion::V1).await;
+    let session = writer(&repository).await;
+    is!(
+        session.copy_to_pack(b"").await,
+        Err(SessionError::EmptyCopy)
+    );
+    assert_eq!(session.waiting_bytes(), 0);
+}
+
+#[tokio::test]
 async fn merges_across_a_repacking_take_over_what_was_written_alone() {
     for spec in VERSIONS {
         for answer in ANSWERS {
