@@ -66,6 +66,11 @@ impl PackRules {
         self.size
     }
 
+    /// Returns whether a chunk is better off in an object of its own: one that fills half a pack gains little.
+    pub(crate) fn is_long(&self, length: usize) -> bool {
+        length > self.size / 2
+    }
+
     pub(crate) fn place(&self, length: usize) -> Place {
         match length {
             _ if length <= self.inline => Place::Manifest,

@@ -52,8 +52,9 @@ impl Session {
         Ok(ChunkReference::Native { id, offset, length })
     }
 
-    /// Puts a copy of the bytes of a chunk into a pack, whatever settings say; returns the object and the first byte in it. Nothing
-    /// refers to it before [`Session::relocate_chunks`]. Copies lie in the order of these calls.
+    /// Puts a copy of the bytes of a chunk into a pack, whatever settings say, or, if it would fill half a pack, into an object of
+    /// its own; returns the object and the first byte in it. Nothing refers to it before [`Session::relocate_chunks`]. Copies in
+    /// packs lie in the order of these calls.
     ///
     /// # Errors
     /// [`SessionError::EmptyCopy`]; as [`Session::set_chunk`].
@@ -63,7 +64,10 @@ impl Session {
             return Err(SessionError::EmptyCopy);
         }
         let rules = self.shared().pack_rules();
-        let packed = self.pack(bytes, &rules).await?;
+        let packed = match rules.is_long(bytes.len()) {
+            true => self.store_object(Bytes::copy_from_slice(bytes)).await?,
+            false => self.pack(bytes, &rules).await?,
+        };
         self.keep_lease().await;
         match packed.as_ref() {
             ChunkRef::Native { id, offset, .. } => Ok((id, offset)),

@@ -231,13 +231,19 @@ impl Session {
             }
             Place::Object => {}
         }
+        let stored = self.store_object(bytes).await?;
+        self.keep_lease().await;
+        Ok(stored)
+    }
+
+    /// Stores a chunk in an object of its own.
+    pub(super) async fn store_object(&self, bytes: Bytes) -> Result<ChunkReference, SessionError> {
         let id = ChunkId::from_bytes(self.random());
         let (offset, length) = (0, bytes.len() as u64);
         let stored = self.shared().objects.put_chunk(id, bytes).await?;
         if let Some(time) = stored {
             self.lease().note_written(time);
         }
-        self.keep_lease().await;
         Ok(ChunkReference::Native { id, offset, length })
     }
 

@@ -61,9 +61,10 @@ pub(super) fn select(
     let joins_small = repack.small && would_shrink(survey, limits);
     let mut selected = Selected::default();
     for (number, object) in survey.objects.iter().enumerate() {
-        let is_sparse = object
-            .size
-            .is_some_and(|size| (object.live as f64) < repack.least_fill * size as f64);
+        let is_sparse = object.size.is_some_and(|size| {
+            let is_sparse = (object.live as f64) < repack.least_fill * size as f64;
+            is_sparse && copied(&survey.chunks[object.chunks.clone()]) < size
+        });
         let before = selected.chunks.len();
         for at in object.chunks.clone() {
             let chunk = &survey.chunks[at];
@@ -94,6 +95,15 @@ pub(super) fn select(
             });
     }
     Ok(selected)
+}
+
+/// Returns the bytes of copies of all chunks of an object: more than lie in it where ranges overlap.
+fn copied(chunks: &[Chunk]) -> u64 {
+    let mut last = None;
+    let ranges = chunks
+        .iter()
+        .filter(|it| last.replace(it.place()) != Some(it.place()));
+    ranges.fold(0, |sum, chunk| sum.saturating_add(chunk.length))
 }
 
 /// Whether an object and a chunk in it are small.

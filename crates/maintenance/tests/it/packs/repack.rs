@@ -129,6 +129,42 @@ async fn an_order_is_reached_whatever_the_size_of_packs(spec: SpecVersion) {
     packed.holds(row(0..20, 0)).await;
 }
 
+/// Ranges of one object that overlap take more room apart, and a long chunk gets an object of its own.
+async fn copies_take_less_room_than_what_they_replace(spec: SpecVersion) {
+    let settings = PackSettings::off().with_buffered_bytes(8000);
+    let packed = Packed::with(spec, &[8], settings).await;
+    let session = packed.session().await;
+    write(&session, "/a", &[0], pattern(0, 30_000)).await;
+    write(&session, "/a", &[1], pattern(1, 30_000)).await;
+    for (index, within) in [
+        (2, (0, 10_000)),
+        (3, (1000, 10_000)),
+        (4, (2000, 10_000)),
+        (5, (0, 2100)),
+    ] {
+        let of = u32::from(index == 5);
+        let place = session.chunk_location(&path("/a"), &[of]).await.unwrap();
+        let Some(ChunkLocation::Native { id, .. }) = place else {
+            panic!("{place:?}")
+        };
+        let set = session.set_stored_chunk(&path("/a"), &[index], id, within);
+        set.await.unwrap();
+    }
+    for index in [0, 1] {
+        let erased = session.delete_chunk(&path("/a"), &[index]).await;
+        erased.unwrap();
+    }
+    packed.commit(&session).await;
+    let done = packed.repack(Repack::new(main_branch())).await;
+    assert_eq!((done.chunks.count, done.chunks.bytes), (1, 2100));
+    assert_eq!(done.after.count, 1);
+    let session = read_main(&packed.repository).await;
+    for (index, seed, range) in [(2, 0, 0..10_000), (4, 0, 2000..12_000), (5, 1, 0..2100)] {
+        let bytes = &pattern(seed, 30_000)[range];
+        holds(&session, "/a", &[index], Some(bytes)).await;
+    }
+}
+
 async fn objects_of_their_own_are_packed_where_that_is_asked_for(spec: SpecVersion) {
     let packed = Packed::with(spec, &[20], PackSettings::off()).await;
     packed.write(row(0..20, 0)).await;
@@ -307,6 +343,7 @@ versions! {
     chunks_lie_in_the_order_that_was_asked_for,
     coordinates_that_share_a_range_are_in_order_together,
     an_order_is_reached_whatever_the_size_of_packs,
+    copies_take_less_room_than_what_they_replace,
     objects_of_their_own_are_packed_where_that_is_asked_for,
     other_arrays_stay_where_they_are,
     writers_do_not_collide_with_a_repacking,
