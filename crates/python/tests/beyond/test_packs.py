@@ -104,6 +104,9 @@ def test_wrong_options_are_named(tmp_path: Path) -> None:
     filled(repo, data())
     with pytest.raises(ValueError, match="exclude each other"):
         repo.repack(order=["step"], z_order=True)
+    for below in (0, -5):
+        with pytest.raises(ValueError, match="from 1 on"):
+            repo.repack(below=below)
     with pytest.raises(TypeError, match="no 'plan'"):
         repo.repack(plan=True)  # type: ignore[call-arg]
     with pytest.raises(ic.IcechunkError, match="no array has a dimension height"):

@@ -70,6 +70,8 @@ class Repacking(Handle):
         if z_order and order:
             raise ValueError("`order` and `z_order` exclude each other")
         message, below = options.get("message"), options.get("below")
+        if below is not None and int(below) < 1:
+            raise ValueError(f"`below` is a number of bytes from 1 on, not {below!r}")
         document = {
             "arrays": texts(arrays, "arrays"),
             "branch": text(options.get("branch", "main"), "branch"),
