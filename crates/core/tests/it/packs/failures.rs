@@ -243,3 +243,49 @@ async fn a_commit_asks_for_the_packs_alone_that_it_refers_to() {
         assert_eq!(chunk_objects(&inner).await.len(), 1);
     }
 }
+
+/// Commits, forks that are sent and writes race each other to a store that takes about every second pack: what a commit says is
+/// there, is there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_commit_is_whole_whatever_becomes_of_packs_beside_it() {
+    for seed in 0..20 {
+        let inner = memory();
+        let mut plan = Plan::none();
+        for nth in (0..64).filter(|nth| (nth * 7 + seed) % 3 != 0) {
+            let puts = Matcher::verb(Verb::Put).below("chunks/");
+            plan = plan.on(puts, nth, Decision::FailBefore);
+        }
+        let faulty = FaultyStorage::new(Arc::clone(&inner), Plan::none());
+        let storage: Arc<dyn Storage> = Arc::new(faulty.clone());
+        let repository = repository(&storage, SpecVersion::V2, packs(2000, 6000), 64).await;
+        let session = writer(&repository).await;
+        let fork = session.fork().expect("open");
+        faulty.set_plan(plan);
+        let beside = tokio::spawn(async move {
+            for i in 32..48 {
+                let _ = try_write(&fork, "/a", &[i], pattern(i.into(), 900)).await;
+                let _ = fork.to_bytes().await;
+            }
+        });
+        let mut written = Vec::new();
+        for i in 0..16 {
+            if try_write(&session, "/a", &[i], pattern(i.into(), 900))
+                .await
+                .is_ok()
+            {
+                written.push(i);
+            }
+        }
+        let mut tries = 0;
+        while session.commit("racing").await.is_err() {
+            tries += 1;
+            assert!(tries < 100, "the store takes all after a while");
+            tokio::task::yield_now().await;
+        }
+        let there = reopened(&inner).await;
+        for i in written {
+            holds(&there, "/a", &[i], Some(&pattern(i.into(), 900))).await;
+        }
+        beside.await.expect("no panic");
+    }
+}

@@ -29,8 +29,8 @@ async fn edit(repository: &Repository, name: &str, index: u32, seed: u64) -> Sna
     commit(&session, "an edit").await
 }
 
-/// Moves all chunks of a branch into new packs.
-async fn repack(repository: &Repository, name: &str) -> SnapshotId {
+/// Opens a session that moves all chunks of a branch into new packs.
+async fn moving(repository: &Repository, name: &str) -> Session {
     let session = writer_on(repository, name).await;
     let mut moved = Vec::new();
     for chunk in chunk_list(&session, "/a").await {
@@ -43,6 +43,11 @@ async fn repack(repository: &Repository, name: &str) -> SnapshotId {
     }
     let relocated = session.relocate_chunks(&path("/a"), moved).await;
     relocated.expect("an array");
+    session
+}
+
+async fn repack(repository: &Repository, name: &str) -> SnapshotId {
+    let session = moving(repository, name).await;
     commit(&session, "repacked").await
 }
 
@@ -164,6 +169,49 @@ async fn a_repacking_is_no_difference_with_and_without_logs() {
                 let named: Vec<_> = diff.updated_chunks[&path("/a")].iter().collect();
                 assert_eq!(named.len(), 1, "{diff:?}");
                 assert_eq!(named[0][..], [1]);
+            }
+        }
+    }
+}
+
+/// Moves that are committed after another commit did something to the chunks.
+#[tokio::test]
+async fn a_repacking_that_loses_its_race_changes_nothing_of_what_won() {
+    for spec in VERSIONS {
+        for what in ["replaced", "erased", "deleted", "recreated"] {
+            let storage = memory();
+            let repository = with_dev(&storage, spec).await;
+            let late = moving(&repository, "main").await;
+            let session = writer(&repository).await;
+            match what {
+                "replaced" => write(&session, "/a", &[1], pattern(50, 900)).await,
+                "erased" => is!(session.delete_chunk(&path("/a"), &[1]).await, Ok(())),
+                _ => is!(session.delete_node(&path("/a")).await, Ok(true)),
+            }
+            if what == "recreated" {
+                set(&session, "/a", array(&[8], &[1])).await;
+                write(&session, "/a", &[1], pattern(50, 900)).await;
+            }
+            let won = commit(&session, "first").await;
+            let committed = late.commit("moves").rebase_with(BasicSolver::default());
+            is!(
+                committed.await,
+                Ok(icefield_core::CommitOutcome::Committed(_))
+            );
+            let last = tip(&repository, "main").await;
+            let diff = repository.diff(won, last).await.expect("readable");
+            assert!(diff.is_empty(), "{what}: {diff:?}");
+            let session = reopened(&storage).await;
+            let there = paths(&session, "/").contains(&"/a".to_owned());
+            assert_eq!(there, what != "deleted");
+            for i in (0..8).filter(|_| there) {
+                let seed = match (what, i) {
+                    ("replaced" | "recreated", 1) => Some(50),
+                    ("erased", 1) | ("recreated", _) => None,
+                    _ => Some(u64::from(i)),
+                };
+                let bytes = seed.map(|seed| pattern(seed, 900));
+                holds(&session, "/a", &[i], bytes.as_deref()).await;
             }
         }
     }
