@@ -6,7 +6,7 @@
 //! stored, its bytes are in memory, where they are read from, and from where an upload that failed is tried again.
 //!
 //! References to chunks of packs that are not stored stay in the session: a commit, a flush, and a fork that is serialised wait for
-//! all packs first.
+//! the packs that they refer to first.
 
 mod packer;
 mod rules;
