@@ -25,8 +25,7 @@ pub struct Settings {
 }
 
 /// How small chunks are put together into objects, the packs. What is not set here, the repository's configuration says
-/// (`packed_chunk_threshold_bytes`, `pack_size_bytes`), else the store: a [remote](icefield_storage::Capabilities::remote) one is
-/// written packs of chunks below 1 MiB.
+/// (`packed_chunk_threshold_bytes`, `pack_size_bytes`); without either, no packs are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PackSettings {
