@@ -55,8 +55,10 @@ async fn write(repository: &Repository, chunks: u32, bytes: &Bytes) {
         .for_each_concurrent(IN_FLIGHT, |index| {
             let (session, array) = (&session, &array);
             async move {
-                let set = session.set_chunk(array, &[index], bytes.clone(), WriteMode::Overwrite);
-                assert!(set.await.expect("the chunk is in the grid"));
+                let set = session
+                    .set_chunk(array, &[index], bytes.clone(), WriteMode::Overwrite)
+                    .await;
+                assert!(set.expect("the chunk is in the grid"));
             }
         })
         .await;
@@ -135,7 +137,7 @@ fn packs(_: &mut Criterion, mode: Mode) {
     ] {
         let ratio = alone.median.as_secs_f64() / together.median.as_secs_f64();
         fact(
-            &format!("{what}, {chunks} x 4 KiB at 20 ms"),
+            format!("{what}, {chunks} x 4 KiB at 20 ms"),
             format_args!(
                 "alone {:?} and {} requests, packed {:?} and {} requests: {ratio:.1} times faster",
                 alone.median, requests[0], together.median, requests[1]

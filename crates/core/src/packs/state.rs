@@ -487,7 +487,8 @@ mod tests {
             Some(&[[1; 10], [2; 10]].concat()[..])
         );
         assert_eq!(packs.read(id(2), 0..40).as_deref(), Some(&[3; 40][..]));
-        for range in [0..81, 81..81, 90..80] {
+        let reversed = Range { start: 90, end: 80 };
+        for range in [0..81, 81..81, reversed] {
             assert_eq!(packs.read(id(1), range), None);
         }
         assert_eq!(packs.buffered(), 120);

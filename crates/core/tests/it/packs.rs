@@ -15,9 +15,9 @@ use icefield_core::{
     Session, SessionError, Settings, WriteMode,
 };
 use icefield_format::{ChunkId, SpecVersion};
-use icefield_storage::Storage;
 use icefield_storage::wrap::fault::{Decision, Matcher, Plan, Verb};
 use icefield_storage::wrap::{CountingStorage, FaultyStorage, LatencyStorage};
+use icefield_storage::{Clock as _, Storage, SystemClock};
 use icefield_storage_memory::MemoryStorage;
 use icefield_testkit::stores;
 
@@ -328,7 +328,7 @@ async fn uploads_go_on_while_further_chunks_are_written() {
         write(&session, "/a", &[i], pattern(i.into(), 1000)).await;
     }
     assert_eq!(begin.elapsed(), Duration::ZERO, "nothing is waited for");
-    tokio::time::sleep(Duration::from_millis(101)).await;
+    SystemClock.sleep(Duration::from_millis(101)).await;
     assert_eq!(
         session.waiting_bytes(),
         2000,

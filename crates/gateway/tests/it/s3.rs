@@ -1,6 +1,7 @@
 //! The protocol of S3, as its clients ask.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use icefield::storage::wrap::CountingStorage;
 use icefield_gateway::{Access, Gateway, Served, Server, Settings};

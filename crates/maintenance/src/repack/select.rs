@@ -144,7 +144,7 @@ fn orders(survey: &Survey, order: &ChunkOrder) -> Result<Vec<Option<ArrayOrder>>
 }
 
 /// Returns the small chunks of each array.
-fn small_by_array(survey: &Survey, limits: &Limits) -> Vec<Vec<&Chunk>> {
+fn small_by_array<'a>(survey: &'a Survey, limits: &Limits) -> Vec<Vec<&'a Chunk>> {
     let mut by_array = vec![Vec::new(); survey.arrays.len()];
     let small = |chunk: &&Chunk| (1..limits.small).contains(&chunk.length);
     for chunk in survey.chunks.iter().filter(small) {

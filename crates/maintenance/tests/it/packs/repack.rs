@@ -147,8 +147,10 @@ async fn copies_take_less_room_than_what_they_replace(spec: SpecVersion) {
         let Some(ChunkLocation::Native { id, .. }) = place else {
             panic!("{place:?}")
         };
-        let set = session.set_stored_chunk(&path("/a"), &[index], id, within);
-        set.await.unwrap();
+        session
+            .set_stored_chunk(&path("/a"), &[index], id, within)
+            .await
+            .unwrap();
     }
     for index in [0, 1] {
         let erased = session.delete_chunk(&path("/a"), &[index]).await;
