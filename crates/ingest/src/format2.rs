@@ -6,6 +6,7 @@
 mod chain;
 mod data_type;
 mod recode;
+mod shard_index;
 mod shards;
 mod vocabulary;
 
@@ -17,6 +18,7 @@ use serde_json::{Value, json};
 use chain::Chain;
 use data_type::Stored;
 use recode::Recoder;
+pub use shard_index::ShardIndex;
 use shards::Shards;
 pub(crate) use vocabulary::Reader;
 
@@ -53,6 +55,11 @@ impl Array2 {
         reader: Reader,
         longest: Option<usize>,
     ) -> Result<Self, String> {
+        if !array.grid.is_regular() {
+            let reason =
+                "its chunks have several lengths along a dimension, and those of format 2 have one";
+            return Err(reason.to_owned());
+        }
         let nothing = Value::Null;
         let field = |name: &str| document.get(name).unwrap_or(&nothing);
         let codecs = field("codecs").as_array().cloned().unwrap_or_default();
@@ -143,12 +150,17 @@ impl Array2 {
             (None, None) => None,
             // Decoded, and encoded.
             (Some(_), shards) => {
-                let chunks = shards.as_ref().map_or(1, Shards::count);
+                let chunks = shards.as_ref().map_or(1, |shards| shards.index.count());
                 Some(self.chunk_bytes.saturating_mul(2).saturating_mul(chunks))
             }
             // What shards lack is made of one chunk in memory.
             (None, Some(_)) => Some(0),
         }
+    }
+
+    /// Returns where the inner chunks of its shards lie, if they are what is written, as they are.
+    pub(crate) fn shard_index(&self) -> Option<&ShardIndex> {
+        self.shards.as_ref().map(|shards| &shards.index)
     }
 
     /// Returns whether the array's texts have to be measured before it can be written.

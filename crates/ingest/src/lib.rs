@@ -102,6 +102,7 @@ pub use export::{
     Destination, Dialect, Export, ExportNode, ExportReport, NcZarr, OffsetZarrV2, Spelling, ZarrV2,
     ZarrV3, export_key,
 };
+pub use format2::ShardIndex;
 #[cfg(feature = "geotiff")]
 pub use geotiff::read_geotiff;
 #[cfg(feature = "grib")]

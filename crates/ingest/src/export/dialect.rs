@@ -8,6 +8,7 @@ use icefield_core::{ArrayMetadata, NodePath};
 use icefield_zarr_fs::TreeKey;
 
 use crate::ExportError;
+use crate::format2::ShardIndex;
 
 /// A node to be exported, as the session has it.
 #[derive(Clone, Debug)]
@@ -67,6 +68,13 @@ pub trait Spelling: Send + Sync + 'static {
     /// Returns how many bytes at most it takes to encode one chunk of an array anew, beside those that it has in the
     /// session; `None`, as by default, if its chunks stay as they are.
     fn recoding(&self, array: &ExportNode) -> Option<u64> {
+        let _ = array;
+        None
+    }
+
+    /// Returns where the inner chunks lie in the shards of an array that are cut up; `None`, as by default, where chunks are
+    /// not cut up.
+    fn shard_index(&self, array: &ExportNode) -> Option<ShardIndex> {
         let _ = array;
         None
     }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::dialect::{Dialect, ExportNode, Spelling, export_key};
 use crate::ExportError;
-use crate::format2::{Array2, Reader, longest};
+use crate::format2::{Array2, Reader, ShardIndex, longest};
 use crate::zarr2;
 use crate::zarr2::offset::{self, OFFSET};
 
@@ -258,6 +258,11 @@ impl Spelling for Tree {
     fn recoding(&self, array: &ExportNode) -> Option<u64> {
         let stored = self.arrays.get(&array.path)?;
         stored.recoding()
+    }
+
+    fn shard_index(&self, array: &ExportNode) -> Option<ShardIndex> {
+        let stored = self.arrays.get(&array.path)?;
+        stored.shard_index().cloned()
     }
 }
 

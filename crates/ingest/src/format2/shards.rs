@@ -1,14 +1,13 @@
 //! Shards: chunks of format 3 that hold smaller ones and an index. Cut up, their inner chunks are chunks of format 2.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use icefield_core::ChunkIndex;
 use serde_json::{Value, json};
 
+use super::shard_index::ShardIndex;
 use super::vocabulary::{configured, name_of};
-use crate::regions::product;
-
-/// Both numbers of an inner chunk that is not there.
-const ABSENT: u64 = u64::MAX;
 
 /// How the shards of an array are built.
 #[derive(Debug)]
@@ -17,10 +16,8 @@ pub(super) struct Shards {
     pub(super) inner: Vec<u64>,
     /// The codecs of an inner chunk.
     pub(super) codecs: Vec<Value>,
-    /// Inner chunks per dimension.
-    counts: Vec<u64>,
-    is_at_start: bool,
-    has_checksum: bool,
+    /// Where they lie.
+    pub(super) index: ShardIndex,
 }
 
 impl Shards {
@@ -64,19 +61,18 @@ impl Shards {
             ));
         }
         let pairs = chunk_shape.iter().zip(&inner);
+        let counts = pairs.map(|(all, one)| all.div_ceil(*one).max(1)).collect();
+        let location = configured(codec, "index_location").and_then(Value::as_str);
+        let is_at_start = match location {
+            None | Some("end") => false,
+            Some("start") => true,
+            Some(other) => return Err(format!("the index of its shards is at {other:?}")),
+        };
         Ok(Some(Self {
-            counts: pairs.map(|(all, one)| all.div_ceil(*one)).collect(),
+            index: ShardIndex::new(counts, is_at_start, has_checksum),
             inner,
             codecs,
-            is_at_start: configured(codec, "index_location").and_then(Value::as_str)
-                == Some("start"),
-            has_checksum,
         }))
-    }
-
-    /// Returns how many inner chunks a shard has room for.
-    pub(super) fn count(&self) -> u64 {
-        product(&self.counts)
     }
 
     /// Cuts a shard up: the inner chunks that are there, with their places in the array's grid of inner chunks, and
@@ -87,61 +83,26 @@ impl Shards {
         bytes: &Bytes,
         absent: Option<&Bytes>,
     ) -> Result<Vec<(ChunkIndex, Bytes)>, String> {
-        let count = self
-            .counts
-            .iter()
-            .try_fold(1_u64, |all, one| all.checked_mul(*one));
-        let length = count
-            .and_then(|count| {
-                count
-                    .checked_mul(16)?
-                    .checked_add(if self.has_checksum { 4 } else { 0 })
-            })
-            .and_then(|length| usize::try_from(length).ok());
-        let length = length.filter(|length| *length <= bytes.len());
-        let length = length.ok_or("it is shorter than the index of a shard")?;
-        let index = match self.is_at_start {
-            true => bytes.slice(..length),
-            false => bytes.slice(bytes.len() - length..),
-        };
-        let entries = self.checked(&index)?;
+        let length = bytes.len() as u64;
+        let entries = self
+            .index
+            .entries(&part(bytes, &self.index.range(length)?))?;
         let mut found = Vec::new();
-        let (entries, _) = entries.as_chunks::<16>();
-        for (number, entry) in (0_u64..).zip(entries) {
-            let (offset, length) = entry.split_at(8);
-            let read = |part: &[u8]| u64::from_le_bytes(part.try_into().unwrap_or_default());
-            let (offset, length) = (read(offset), read(length));
-            if (offset, length) == (ABSENT, ABSENT) {
-                if let Some(absent) = absent {
-                    found.push((self.place(shard, number)?, absent.clone()));
-                }
-                continue;
+        for number in 0..self.index.count() {
+            match (ShardIndex::span(&entries, number, length)?, absent) {
+                (Some(span), _) => found.push((self.place(shard, number)?, part(bytes, &span))),
+                (None, Some(absent)) => found.push((self.place(shard, number)?, absent.clone())),
+                (None, None) => {}
             }
-            let range = usize::try_from(offset).ok().and_then(|start| {
-                let end = start.checked_add(usize::try_from(length).ok()?)?;
-                (end <= bytes.len()).then_some(start..end)
-            });
-            let range = range.ok_or("the index of its shard leads beyond the end")?;
-            found.push((self.place(shard, number)?, bytes.slice(range)));
         }
         Ok(found)
     }
 
-    fn checked<'a>(&self, index: &'a [u8]) -> Result<&'a [u8], String> {
-        if !self.has_checksum {
-            return Ok(index);
-        }
-        let (entries, sum) = index.split_at(index.len().saturating_sub(4));
-        match sum == crc32c::crc32c(entries).to_le_bytes() {
-            true => Ok(entries),
-            false => Err("the checksum of its shard's index is wrong".to_owned()),
-        }
-    }
-
     /// The coordinates of an inner chunk by its number in the shard.
     fn place(&self, shard: &[u32], mut number: u64) -> Result<ChunkIndex, String> {
-        let mut index = vec![0_u32; self.counts.len()];
-        for (at, count) in self.counts.iter().enumerate().rev() {
+        let counts = self.index.counts();
+        let mut index = vec![0_u32; counts.len()];
+        for (at, count) in counts.iter().enumerate().rev() {
             let first = shard.get(at).map_or(0, |shard| u64::from(*shard) * count);
             let place = first
                 .checked_add(number % count)
@@ -153,9 +114,18 @@ impl Shards {
     }
 }
 
+/// A part of bytes that is known to lie within them.
+fn part(bytes: &Bytes, span: &Range<u64>) -> Bytes {
+    let at = |place: u64| usize::try_from(place).map_or(bytes.len(), |at| at.min(bytes.len()));
+    bytes.slice(at(span.start)..at(span.end))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Both numbers of an inner chunk that is not there.
+    const ABSENT: u64 = u64::MAX;
 
     fn shards(location: &str, index_codecs: Value) -> Result<Option<Shards>, String> {
         let codec = json!({ "name": "sharding_indexed", "configuration": {
