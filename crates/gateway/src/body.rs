@@ -6,7 +6,10 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, Stream, StreamExt};
+use http::StatusCode;
 use http_body::{Frame, SizeHint};
+
+use crate::failure::Failure;
 
 /// The reason why a body ends before its length: the connection is cut, so that no client takes the part for the whole.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +20,8 @@ pub struct BodyError(pub(crate) String);
 pub struct Body {
     length: u64,
     parts: Parts,
+    /// The status of the failure that it stands for, if it is cut.
+    failure: Option<StatusCode>,
 }
 
 enum Parts {
@@ -37,17 +42,25 @@ impl Body {
         Self {
             length,
             parts: Parts::Stream(parts.boxed()),
+            failure: None,
         }
     }
 
-    /// A body that promises `length` bytes and ends before: the head and a byte are sent, then the connection is cut.
-    pub(crate) fn cut(length: u64, why: String) -> Self {
-        let first = (length > 1).then(|| Ok(Bytes::from_static(b"\0")));
-        // The server sends what it has while it waits for the next part.
+    /// A body that promises `length` bytes and has none: the head is sent, then the connection is cut.
+    pub(crate) fn cut(length: u64, failure: &Failure) -> Self {
+        // The server sends the head while it waits for the first part.
         let pause =
             stream::once(tokio::task::yield_now()).filter_map(|()| std::future::ready(None));
-        let end = stream::once(std::future::ready(Err(BodyError(why))));
-        Self::stream(length, stream::iter(first).chain(pause).chain(end))
+        let end = stream::once(std::future::ready(Err(BodyError(failure.message.clone()))));
+        Self {
+            failure: Some(failure.status),
+            ..Self::stream(length.max(1), pause.chain(end))
+        }
+    }
+
+    /// The status of the failure that the body stands for, if it is one that is cut.
+    pub(crate) fn failure(&self) -> Option<StatusCode> {
+        self.failure
     }
 
     /// The bytes that it promises.
@@ -61,6 +74,7 @@ impl From<Bytes> for Body {
         Self {
             length: bytes.len() as u64,
             parts: Parts::Bytes(Some(bytes).filter(|bytes| !bytes.is_empty())),
+            failure: None,
         }
     }
 }

@@ -13,17 +13,17 @@ use crate::failure::Failure;
 use crate::listing;
 use crate::mount::Mount;
 use crate::object::Object;
-use crate::responses::{Answer, SNAPSHOT, plain};
+use crate::responses::{self, Answer, SNAPSHOT, plain};
 use crate::route::View;
 use crate::settings::{Access, Settings};
 use crate::state::State;
 use crate::target::key_of;
-use crate::transfer::{send, set, takes_failures_for_absence};
+use crate::transfer::{send, set};
 use crate::v2;
 use crate::v3::{self, BYTES, Found};
 use crate::versions::{Freshness, Stability, Version};
 
-/// The header that says why a group's document has no consolidated metadata.
+/// The header that says why a group's document has no consolidated metadata, or not all.
 const CONSOLIDATED: HeaderName = HeaderName::from_static("x-icefield-consolidated");
 
 /// A request for something of a version.
@@ -76,18 +76,20 @@ pub(crate) async fn answer(
             snapshot: None,
         };
     }
-    let is_document = wanted.is_directory || v3::is_document(&key) || v3::is_never(&key);
     // Whoever opens a hierarchy sees it as it is now; its chunks come from there, unless the branch moves meanwhile.
-    let freshness = match is_document && request.method == Method::GET {
+    let freshness = match is_opened(&key, wanted.is_directory) && request.method == Method::GET {
         true => Freshness::Now,
         false => Freshness::Recent,
     };
     let version = match wanted.mount.versions.find(wanted.version, freshness).await {
         Ok(version) => version,
         Err(failure) => {
-            let response = failed(failure, &key, wanted.is_directory, request);
+            let failure = match is_opened(&key, wanted.is_directory) {
+                true => failure,
+                false => failure.for_chunk(),
+            };
             return DataAnswer {
-                response,
+                response: failed(failure, &key, wanted.is_directory, request),
                 snapshot: None,
             };
         }
@@ -111,9 +113,12 @@ pub(crate) async fn answer(
         }
     };
     let status = response.status();
-    let is_lasting = status.is_success()
-        || status == StatusCode::NOT_MODIFIED
-        || status == StatusCode::NOT_FOUND;
+    // A value that may change in its place says so itself.
+    let is_lasting = response.body().failure().is_none()
+        && !response.headers().contains_key(CACHE_CONTROL)
+        && (status.is_success()
+            || status == StatusCode::NOT_MODIFIED
+            || status == StatusCode::NOT_FOUND);
     let fields = response.headers_mut();
     if is_lasting {
         set(
@@ -224,9 +229,7 @@ async fn value(
         state.metrics.chunk(&object);
     }
     let mut response = send(object, request, caller, &state.admission).await?;
-    if let Some(nodes) = unconsolidated {
-        let limit = state.settings.consolidated_nodes;
-        let why = format!("no; {nodes} nodes are more than {limit}");
+    if let Some(why) = unconsolidated {
         set(response.headers_mut(), CONSOLIDATED, &why);
     }
     Ok(response)
@@ -250,16 +253,15 @@ async fn list(
     send(page, request, caller, &state.admission).await
 }
 
-/// The response of a failure. To a client that takes any status for absence, the failure of a chunk is a body that is cut.
+/// Returns whether programs ask for a key to find out what there is: a document, or a list.
+pub(crate) fn is_opened(key: &str, is_directory: bool) -> bool {
+    is_directory || v3::is_document(key) || v3::is_never(key)
+}
+
+/// The response of a failure.
 fn failed(failure: Failure, key: &str, is_directory: bool, request: &Parts) -> Response<Body> {
-    let is_chunk = !is_directory && !v3::is_document(key) && !v3::is_never(key);
-    let is_absence = failure.status == StatusCode::NOT_FOUND;
-    if is_chunk
-        && !is_absence
-        && request.method == Method::GET
-        && takes_failures_for_absence(&request.headers)
-    {
-        return Response::new(Body::cut(1, failure.message));
+    match is_opened(key, is_directory) {
+        true => plain(&failure),
+        false => responses::failed(&failure, request),
     }
-    plain(&failure)
 }

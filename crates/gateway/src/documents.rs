@@ -37,8 +37,8 @@ pub(crate) enum DocumentForm {
 #[derive(Clone, Debug)]
 pub(crate) struct Document {
     object: Object,
-    /// The nodes below a group that is too large to have consolidated metadata.
-    pub(crate) unconsolidated: Option<usize>,
+    /// Why a group has no consolidated metadata, or not those of all nodes.
+    pub(crate) unconsolidated: Option<String>,
 }
 
 impl Document {
@@ -131,7 +131,9 @@ impl Documents {
     pub(crate) async fn get(
         &self,
         name: Name,
-        make: impl FnOnce(&NodePath) -> Result<Option<(Bytes, Option<usize>)>, Failure> + Send + 'static,
+        make: impl FnOnce(&NodePath) -> Result<Option<(Bytes, Option<String>)>, Failure>
+        + Send
+        + 'static,
     ) -> Result<Option<Arc<Document>>, Failure> {
         if let Some(ready) = self.ready.get(&name) {
             self.hits.fetch_add(1, Ordering::Relaxed);
@@ -163,9 +165,10 @@ pub(crate) fn packed(mut object: Object) -> Object {
         return object;
     };
     if bytes.len() > PACKED_FROM {
+        let tag = object.tag.as_deref().unwrap_or_default();
         object.packed = gzip(bytes).map(|bytes| Packed {
             // The same bytes of another document, compressed, are another value: the tag is that of the plain text.
-            tag: format!("{}-gzip\"", object.tag.trim_end_matches('"')),
+            tag: format!("{}-gzip\"", tag.trim_end_matches('"')),
             bytes,
         });
     }
@@ -186,35 +189,44 @@ fn consolidated(
     session: &Session,
     path: &NodePath,
     limit: usize,
-) -> Result<Option<(Bytes, Option<usize>)>, SessionError> {
+) -> Result<Option<(Bytes, Option<String>)>, SessionError> {
     let Some(stored) = session.metadata(path)? else {
         return Ok(None);
     };
     if session.node_kind(path)? != Some(NodeKind::Group) {
         return Ok(Some((stored, None)));
     }
+    let Some(own) = own_members(&stored) else {
+        return Ok(Some((
+            stored,
+            Some("no; the document is not JSON".to_owned()),
+        )));
+    };
     let below: Vec<_> = session
         .nodes(path)?
         .into_iter()
         .filter(|node| node.path != *path)
         .collect();
     if below.len() > limit {
-        return Ok(Some((stored, Some(below.len()))));
+        let why = format!("no; {} nodes are more than {limit}", below.len());
+        // What it says itself may be of another time.
+        let document = match is_consolidated(&stored) {
+            true => format!("{{{own}}}").into(),
+            false => stored,
+        };
+        return Ok(Some((document, Some(why))));
     }
-    let mut entries = Vec::with_capacity(below.len());
+    let (mut entries, mut lacking) = (Vec::with_capacity(below.len()), 0_usize);
     for node in below {
         let Some(document) = session.metadata(&node.path)? else {
             continue;
         };
-        let Some(text) = spelt(&document, node.kind) else {
-            // A document that is none cannot be joined; the group's own says nothing of the others then.
-            return Ok(Some((stored, None)));
-        };
-        entries.push((relative(path, &node.path).to_owned(), text));
+        match spelt(&document, node.kind) {
+            Some(text) => entries.push((relative(path, &node.path).to_owned(), text)),
+            // A document that is none cannot be joined to others.
+            None => lacking += 1,
+        }
     }
-    let Some(own) = own_members(&stored) else {
-        return Ok(Some((stored, None)));
-    };
     let length = entries
         .iter()
         .map(|(name, text)| name.len() + text.len() + 8)
@@ -236,7 +248,8 @@ fn consolidated(
         text.push_str(document);
     }
     text.push_str("}}}");
-    Ok(Some((text.into(), None)))
+    let why = format!("yes; without {lacking} nodes whose documents are not JSON");
+    Ok(Some((text.into(), (lacking > 0).then_some(why))))
 }
 
 /// The path of a node from a group that it lies below.
@@ -260,6 +273,12 @@ pub(crate) fn spelt(document: &[u8], kind: NodeKind) -> Option<String> {
             members(document).map(|_| text.to_owned())
         }
     }
+}
+
+/// Whether a document has consolidated metadata.
+fn is_consolidated(document: &[u8]) -> bool {
+    let members = members(document).unwrap_or_default();
+    members.iter().any(|(name, _)| *name == CONSOLIDATED)
 }
 
 /// The members of a document as text, without consolidated metadata.
@@ -313,7 +332,7 @@ mod tests {
         let compressed = long.packed.unwrap();
         assert_ne!(compressed.tag, tag_of_bytes(&compressed.bytes));
         assert!(compressed.tag.ends_with("-gzip\""));
-        assert_ne!(compressed.tag, long.tag);
+        assert_ne!(Some(&compressed.tag), long.tag.as_ref());
         assert!(compressed.bytes.len() < 100);
     }
 }

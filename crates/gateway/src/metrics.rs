@@ -147,7 +147,9 @@ impl Metrics {
     pub(crate) fn chunk(&self, object: &Object) {
         let kind = match &object.source {
             Source::Bytes(_) => "inline",
-            Source::Chunk { .. } if object.tag.starts_with("\"v") => "virtual",
+            Source::Chunk {
+                is_virtual: true, ..
+            } => "virtual",
             Source::Chunk { .. } => "native",
         };
         self.chunks.get_or_create(&KindLabels { kind }).inc();

@@ -9,6 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::documents::Documents;
 use crate::settings::Settings;
+use crate::shards::ShardIndexes;
 use crate::v2_tree::Tree;
 use crate::versions::Versions;
 
@@ -38,7 +39,8 @@ pub(crate) struct Mount {
     pub(crate) versions: Versions,
     pub(crate) documents: Documents,
     /// Hierarchies in format 2.
-    pub(crate) v2_trees: Cache<SnapshotId, Arc<Tree>>,
+    pub(crate) v2_trees: Arc<Cache<SnapshotId, Arc<Tree>>>,
+    pub(crate) shard_indexes: ShardIndexes,
     /// When snapshots were written.
     times: Cache<SnapshotId, SystemTime>,
     /// The one place for work that takes long.
@@ -53,7 +55,8 @@ impl Mount {
             base,
             versions: Versions::new(served.repository, settings.recency),
             documents: Documents::new(settings.document_cache_bytes, settings.consolidated_nodes),
-            v2_trees: Cache::new(V2_TREES),
+            v2_trees: Arc::new(Cache::new(V2_TREES)),
+            shard_indexes: ShardIndexes::default(),
             times: Cache::new(TIMES),
             work: Arc::new(Semaphore::new(1)),
         }

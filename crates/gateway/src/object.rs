@@ -1,6 +1,5 @@
 //! A value that can be sent: its tag and its length are known before a byte of it is read.
 
-use std::fmt::Write;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -12,8 +11,8 @@ use crate::failure::Failure;
 /// A value that can be sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
-    /// The strong entity tag, quotes included.
-    pub(crate) tag: String,
+    /// The strong entity tag, quotes included; `None` where the bytes may change in their place.
+    pub(crate) tag: Option<String>,
     pub(crate) length: u64,
     pub(crate) content_type: &'static str,
     pub(crate) source: Source,
@@ -38,6 +37,8 @@ pub(crate) enum Source {
         session: Session,
         path: NodePath,
         index: ChunkIndex,
+        /// Whether the bytes are outside the repository.
+        is_virtual: bool,
         /// Where the value begins in the chunk.
         offset: u64,
     },
@@ -47,7 +48,7 @@ impl Object {
     /// A value in memory, with the hash of its bytes as its tag.
     pub(crate) fn of_bytes(bytes: Bytes, content_type: &'static str) -> Self {
         Self {
-            tag: tag_of_bytes(&bytes),
+            tag: Some(tag_of_bytes(&bytes)),
             length: bytes.len() as u64,
             content_type,
             source: Source::Bytes(bytes),
@@ -57,12 +58,10 @@ impl Object {
 
     /// Returns a part of it as a value of its own.
     pub(crate) fn part(self, span: Range<u64>) -> Self {
-        let tag = format!(
-            "{}-{:x}-{:x}\"",
-            self.tag.trim_end_matches('"'),
-            span.start,
-            span.end
-        );
+        let tag = self.tag.map(|tag| {
+            let (start, end) = (span.start, span.end);
+            format!("{}-{start:x}-{end:x}\"", tag.trim_end_matches('"'))
+        });
         let length = span.end - span.start;
         let source = match self.source {
             Source::Bytes(bytes) => {
@@ -75,6 +74,7 @@ impl Object {
                 session,
                 path,
                 index,
+                is_virtual,
                 offset,
             } => {
                 let offset = offset + span.start;
@@ -82,6 +82,7 @@ impl Object {
                     session,
                     path,
                     index,
+                    is_virtual,
                     offset,
                 }
             }
@@ -110,6 +111,7 @@ impl Source {
                 session,
                 path,
                 index,
+                is_virtual: _,
                 offset,
             } => {
                 let range = ByteRange::Range {
@@ -131,7 +133,8 @@ pub(crate) fn tag_of_bytes(bytes: &[u8]) -> String {
     format!("\"{:032x}\"", xxh3_128(bytes))
 }
 
-/// Returns the tag of a chunk by the place of its bytes, which never change there; `None` where the bytes are with the reference.
+/// Returns the tag of a chunk by the place of its bytes; `None` where they may change there: in an object outside the
+/// repository of which neither a tag nor a time was recorded, with which each read would be compared.
 pub(crate) fn tag_of_location(location: &ChunkLocation) -> Option<String> {
     match location {
         ChunkLocation::Inline { .. } => None,
@@ -145,18 +148,16 @@ pub(crate) fn tag_of_location(location: &ChunkLocation) -> Option<String> {
             etag,
             last_modified,
         } => {
+            if etag.is_none() && last_modified.is_none() {
+                return None;
+            }
             let mut hash = Xxh3::new();
             // Each part with its length, so that no two lists of parts are one text.
             for part in [location.as_str(), etag.as_deref().unwrap_or_default()] {
                 hash.update(&(part.len() as u64).to_le_bytes());
                 hash.update(part.as_bytes());
             }
-            let mut numbers = String::new();
-            let _ = write!(
-                numbers,
-                "{offset} {length} {last_modified:?} {}",
-                etag.is_some()
-            );
+            let numbers = format!("{offset} {length} {last_modified:?} {}", etag.is_some());
             hash.update(numbers.as_bytes());
             Some(format!("\"v{:032x}\"", hash.digest128()))
         }

@@ -68,8 +68,13 @@ impl Observation {
     }
 
     pub(crate) fn end(&mut self, response: &Response<Body>, clock: &dyn Clock) {
-        self.status = response.status().as_u16();
-        self.bytes = response.body().length();
+        // To some clients, a failure is a body that is cut.
+        let failure = response.body().failure();
+        self.status = failure.unwrap_or(response.status()).as_u16();
+        self.bytes = match failure {
+            Some(_) => 0,
+            None => response.body().length(),
+        };
         self.took = clock.monotonic().saturating_sub(self.begun);
     }
 

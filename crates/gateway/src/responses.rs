@@ -1,11 +1,12 @@
 //! Small responses.
 
-use http::Response;
 use http::header::{CONTENT_TYPE, HeaderName};
+use http::request::Parts;
+use http::{Response, StatusCode};
 
 use crate::body::Body;
 use crate::failure::Failure;
-use crate::transfer::set;
+use crate::transfer::{cut, set, takes_failures_for_absence};
 
 /// The header that names the snapshot that a response was read from.
 pub(crate) const SNAPSHOT: HeaderName = HeaderName::from_static("x-icefield-snapshot");
@@ -18,6 +19,15 @@ pub(crate) fn plain(failure: &Failure) -> Response<Body> {
     let mut response = text(&format!("{}\n", failure.message));
     *response.status_mut() = failure.status;
     response
+}
+
+/// The response of a failure of something that is no document and no list. To a client that takes any status for absence
+/// it is a body that is cut.
+pub(crate) fn failed(failure: &Failure, request: &Parts) -> Response<Body> {
+    match failure.status != StatusCode::NOT_FOUND && takes_failures_for_absence(request) {
+        true => cut(1, failure),
+        false => plain(failure),
+    }
 }
 
 /// A response of text.

@@ -2,164 +2,91 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use quick_cache::sync::Cache;
-use serde_json::Value;
+use icefield::ingest::ShardIndex;
+use quick_cache::Weighter;
+use quick_cache::sync::{Cache, DefaultLifecycle};
 use std::ops::Range;
 
 use crate::failure::Failure;
 use crate::object::Object;
 
-/// Both numbers of an inner chunk that is not there.
-const ABSENT: u64 = u64::MAX;
-/// Bytes of an entry of the index.
-const ENTRY: u64 = 16;
-/// Bytes of the longest index that is kept.
+/// Bytes of the longest index that is read.
 const MAX_INDEX: u64 = 4 << 20;
-/// Indexes that are kept of an array.
-const INDEXES: usize = 64;
+/// Bytes of the indexes that are kept.
+const KEPT: u64 = 32 << 20;
 
-/// How the shards of an array are built, and the indexes that were read.
-#[derive(Debug)]
-pub(crate) struct Shards {
-    /// Inner chunks per dimension of a shard.
-    counts: Vec<u64>,
-    is_at_start: bool,
-    /// Bytes of the checksum behind the index.
-    checksum: u64,
-    /// By the tag of the shard.
-    indexes: Cache<String, Bytes>,
+/// A shard by its tag, and the place of its index in it.
+type Name = (String, Range<u64>);
+
+#[derive(Clone, Debug)]
+struct ByLength;
+
+impl Weighter<Name, Bytes> for ByLength {
+    fn weight(&self, name: &Name, index: &Bytes) -> u64 {
+        (name.0.len() + index.len()) as u64 + 128
+    }
 }
 
-impl Shards {
-    /// Reads the codecs of an array's document; `None` if it has no shards. What else there is to say against them is the
-    /// concern of the dialect of format 2.
-    pub(crate) fn of(document: &str) -> Option<Self> {
-        let document: Value = serde_json::from_str(document).ok()?;
-        let codec = document["codecs"].as_array()?.first()?;
-        if codec["name"] != "sharding_indexed" {
-            return None;
-        }
-        let settings = &codec["configuration"];
-        let lengths = |value: &Value| -> Option<Vec<u64>> {
-            value.as_array()?.iter().map(Value::as_u64).collect()
-        };
-        let inner = lengths(&settings["chunk_shape"])?;
-        let outer = lengths(&document["chunk_grid"]["configuration"]["chunk_shape"])?;
-        let counts = outer
-            .iter()
-            .zip(&inner)
-            .map(|(outer, inner)| outer / (*inner).max(1));
-        let index = settings["index_codecs"].as_array().map_or(0, Vec::len);
-        Some(Self {
-            counts: counts.collect(),
-            is_at_start: settings["index_location"] == "start",
-            checksum: if index > 1 { 4 } else { 0 },
-            indexes: Cache::new(INDEXES),
-        })
-    }
+/// The indexes of shards that were read and found whole: their entries.
+#[derive(Debug)]
+pub(crate) struct ShardIndexes(Cache<Name, Bytes, ByLength>);
 
-    /// Returns the coordinates of the shard that holds an inner chunk, and the number of the chunk in it.
-    pub(crate) fn place(&self, index: &[u32]) -> (Vec<u32>, u64) {
-        let mut shard = Vec::with_capacity(index.len());
-        let mut number = 0;
-        for (at, count) in index.iter().zip(&self.counts) {
-            let (at, count) = (u64::from(*at), (*count).max(1));
-            shard.push(u32::try_from(at / count).unwrap_or(u32::MAX));
-            number = number * count + at % count;
-        }
-        (shard, number)
+impl Default for ShardIndexes {
+    fn default() -> Self {
+        // One part: with several, an index larger than its share of the bound would never be kept.
+        let options = quick_cache::OptionsBuilder::new()
+            .shards(1)
+            .estimated_items_capacity(1024)
+            .weight_capacity(KEPT)
+            .build()
+            .expect("BUG: all required cache options are given");
+        let lifecycle = DefaultLifecycle::default();
+        Self(Cache::with_options(
+            options,
+            ByLength,
+            Default::default(),
+            lifecycle,
+        ))
     }
+}
 
-    /// Returns the place of an inner chunk in a shard, `None` if the shard does not have it.
+impl ShardIndexes {
+    /// Returns the place of an inner chunk in a shard, `None` if the shard does not have it. `name` names the shard in
+    /// messages.
+    ///
+    /// # Errors
+    /// An index that cannot be read or is not the one that was written: it says nothing of what is there.
     pub(crate) async fn span(
         &self,
+        index: &ShardIndex,
         shard: &Object,
         number: u64,
+        name: &str,
     ) -> Result<Option<Range<u64>>, Failure> {
-        let damaged = |what: &str| Failure::damage(format!("a shard is damaged: {what}"));
-        let entries = self
-            .counts
-            .iter()
-            .fold(ENTRY, |all, one| all.saturating_mul(*one));
-        if entries > MAX_INDEX {
+        let damaged = |what: String| Failure::damage(format!("{name} is a damaged shard: {what}"));
+        let length = index.length();
+        if length > MAX_INDEX {
             let message =
-                format!("the indexes of its shards have {entries} bytes, more than {MAX_INDEX}");
+                format!("{name} is a shard with an index of {length} bytes, more than {MAX_INDEX}");
             return Err(Failure::new(
                 StatusCode::NOT_IMPLEMENTED,
                 "unsupported",
                 message,
             ));
         }
-        let length = entries + self.checksum;
-        if length > shard.length {
-            return Err(damaged("it is shorter than its index"));
-        }
-        let range = match self.is_at_start {
-            true => 0..entries,
-            false => shard.length - length..shard.length - self.checksum,
+        let range = index.range(shard.length).map_err(damaged)?;
+        let read = async {
+            let bytes = shard.source.read(range.clone()).await?;
+            index.entries(&bytes).map_err(damaged)
         };
-        let read = async { shard.source.read(range).await };
-        let index = self
-            .indexes
-            .get_or_insert_async(shard.tag.as_str(), read)
-            .await?;
-        let at = usize::try_from(number * ENTRY).unwrap_or(usize::MAX);
-        let entry = index.get(at..at.saturating_add(16));
-        let (offset, length) = entry
-            .ok_or_else(|| damaged("its index is too short"))?
-            .split_at(8);
-        let number = |part: &[u8]| u64::from_le_bytes(part.try_into().unwrap_or_default());
-        let (offset, length) = (number(offset), number(length));
-        if (offset, length) == (ABSENT, ABSENT) {
-            return Ok(None);
-        }
-        let end = offset
-            .checked_add(length)
-            .filter(|end| *end <= shard.length);
-        Ok(Some(
-            offset..end.ok_or_else(|| damaged("its index leads beyond its end"))?,
-        ))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::v3::BYTES;
-
-    fn shards(location: &str, sums: &str) -> Shards {
-        let document = format!(
-            r#"{{"chunk_grid": {{"configuration": {{"chunk_shape": [2, 4]}}}}, "codecs": [{{"name": "sharding_indexed",
-            "configuration": {{"chunk_shape": [1, 2], "index_location": "{location}", "index_codecs": ["bytes"{sums}]}}}}]}}"#
-        );
-        Shards::of(&document).unwrap()
-    }
-
-    fn index(entries: &[(u64, u64)]) -> Vec<u8> {
-        let words = entries
-            .iter()
-            .flat_map(|(offset, length)| [*offset, *length]);
-        words.flat_map(u64::to_le_bytes).collect()
-    }
-
-    #[test]
-    fn an_inner_chunk_has_a_shard_and_a_number() {
-        let shards = shards("end", "");
-        assert_eq!(shards.place(&[3, 6]), (vec![1, 3], 2));
-        assert_eq!(shards.place(&[0, 1]), (vec![0, 0], 1));
-    }
-
-    #[tokio::test]
-    async fn spans_are_read_from_the_index() {
-        let entries = index(&[(0, 2), (ABSENT, ABSENT), (2, 3), (2, 999)]);
-        let whole = [b"abcde".as_slice(), &entries, b"sum!"].concat();
-        let object = Object::of_bytes(whole.into(), BYTES);
-        let end = shards("end", ", \"crc32c\"");
-        assert_eq!(end.span(&object, 0).await.unwrap(), Some(0..2));
-        assert_eq!(end.span(&object, 1).await.unwrap(), None);
-        assert_eq!(end.span(&object, 2).await.unwrap(), Some(2..5));
-        assert!(end.span(&object, 3).await.is_err(), "beyond the end");
-        let short = Object::of_bytes(vec![0; 60].into(), BYTES);
-        assert!(shards("end", "").span(&short, 0).await.is_err());
+        let entries = match &shard.tag {
+            Some(tag) => {
+                let name = (tag.clone(), range.clone());
+                self.0.get_or_insert_async(&name, read).await?
+            }
+            // The bytes may be others at the next read.
+            None => read.await?,
+        };
+        ShardIndex::span(&entries, number, shard.length).map_err(damaged)
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use futures::stream;
 use http::header::{
-    ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
-    ETAG, HeaderMap, HeaderName, HeaderValue, RANGE, VARY,
+    ACCEPT_ENCODING, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
+    CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, RANGE, VARY,
 };
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
@@ -17,6 +17,9 @@ use crate::conditions::{Verdict, allows_range, verdict};
 use crate::failure::Failure;
 use crate::object::{Object, Source};
 use crate::ranges::{Wanted, wanted};
+
+/// The tag of a value that has none: it equals no tag that a header can hold.
+const UNTAGGED: &str = "\0";
 
 /// Sends a value, or the part of it that the request asks for.
 ///
@@ -33,11 +36,16 @@ pub(crate) async fn send(
     let object = chosen(object, headers);
     let mut response = Response::new(Body::empty());
     let fields = response.headers_mut();
-    set(fields, ETAG, &object.tag);
+    match &object.tag {
+        Some(tag) => set(fields, ETAG, tag),
+        // The bytes may change: neither this response nor the absence of a later one says anything of another time.
+        None => set(fields, CACHE_CONTROL, "no-cache"),
+    }
     if has_variants {
         set(fields, VARY, "Accept-Encoding");
     }
-    match verdict(headers, &object.tag) {
+    let tag = object.tag.as_deref().unwrap_or(UNTAGGED);
+    match verdict(headers, tag) {
         Verdict::Send => {}
         Verdict::NotModified => {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -54,7 +62,7 @@ pub(crate) async fn send(
     } else {
         set(fields, ACCEPT_RANGES, "bytes");
     }
-    let wanted = match request.method == Method::GET && allows_range(headers, &object.tag) {
+    let wanted = match request.method == Method::GET && allows_range(headers, tag) {
         true => wanted(text(headers, RANGE), object.length),
         false => Wanted::Whole,
     };
@@ -80,8 +88,8 @@ pub(crate) async fn send(
         let read = read(object.source, range, caller, admission).await;
         *response.body_mut() = match read {
             Ok(body) => body,
-            Err(failure) if takes_failures_for_absence(headers) => {
-                Body::cut(length.max(1), failure.message)
+            Err(failure) if takes_failures_for_absence(request) => {
+                return Ok(cut(length, &failure));
             }
             Err(failure) => return Err(failure),
         };
@@ -89,16 +97,24 @@ pub(crate) async fn send(
     Ok(response)
 }
 
+/// A response that begins as if it were the value and ends without a byte of it. It has no tag, and is not kept.
+pub(crate) fn cut(length: u64, failure: &Failure) -> Response<Body> {
+    tracing::warn!("a body is cut, {}: {}", failure.status, failure.message);
+    let mut response = Response::new(Body::cut(length, failure));
+    set(response.headers_mut(), CACHE_CONTROL, "no-store");
+    response
+}
+
 /// Returns whether the client takes a chunk that is answered with a failure for one that was never written. GDAL up to 3.12
 /// does, whatever the status; a body that is shorter than its length is an error to it.
-pub(crate) fn takes_failures_for_absence(headers: &HeaderMap) -> bool {
-    let agent = text(headers, http::header::USER_AGENT);
-    agent.is_some_and(|agent| agent.starts_with("GDAL/"))
+pub(crate) fn takes_failures_for_absence(request: &Parts) -> bool {
+    let agent = text(&request.headers, http::header::USER_AGENT);
+    request.method == Method::GET && agent.is_some_and(|agent| agent.starts_with("GDAL/"))
 }
 
 /// A value in the encoding that is sent.
 struct Chosen {
-    tag: String,
+    tag: Option<String>,
     length: u64,
     content_type: &'static str,
     source: Source,
@@ -111,7 +127,7 @@ fn chosen(object: Object, headers: &HeaderMap) -> Chosen {
         .filter(|_| !headers.contains_key(RANGE) && accepts_gzip(headers));
     match packed {
         Some(packed) => Chosen {
-            tag: packed.tag,
+            tag: Some(packed.tag),
             length: packed.bytes.len() as u64,
             content_type: object.content_type,
             source: Source::Bytes(packed.bytes),

@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use icefield::NodePath;
+use icefield::ingest::ShardIndex;
+use icefield::{ChunkIndex, NodePath};
 
 use crate::documents::DocumentForm;
 use crate::failure::Failure;
 use crate::mount::Mount;
 use crate::object::Object;
-use crate::shards::Shards;
 use crate::v2_tree::{ARRAY, ATTRIBUTES, CONSOLIDATED, GROUP, Tree, make};
 use crate::v3::{self, Found};
 use crate::versions::Version;
@@ -23,6 +23,9 @@ pub(crate) async fn find(mount: &Mount, version: &Version, key: &str) -> Result<
     let Ok(path) = NodePath::parse(&format!("/{directory}")) else {
         return Ok(Found::Absent);
     };
+    if let Some(failure) = tree.damaged.get(&path) {
+        return Err(failure.clone());
+    }
     if let Some(name) = [GROUP, ARRAY, ATTRIBUTES, CONSOLIDATED]
         .into_iter()
         .find(|it| *it == name)
@@ -46,7 +49,7 @@ pub(crate) async fn find(mount: &Mount, version: &Version, key: &str) -> Result<
     };
     let chunk = match &array.shards {
         None => v3::chunk(version, path, index.into()).await?,
-        Some(shards) => inner(version, path, shards, &index).await?,
+        Some(shards) => inner(mount, version, path, shards, &index).await?,
     };
     Ok(chunk.map_or(Found::Absent, |chunk| Found::Value(chunk, None)))
 }
@@ -96,25 +99,41 @@ pub(crate) async fn absent(
 
 /// Returns the hierarchy of a version in format 2.
 pub(crate) async fn tree(mount: &Mount, version: &Version) -> Result<Arc<Tree>, Failure> {
-    let made = make(version, mount.documents.nodes());
-    mount
-        .v2_trees
-        .get_or_insert_async(&version.id, async { made.await.map(Arc::new) })
-        .await
+    if let Some(tree) = mount.v2_trees.get(&version.id) {
+        return Ok(tree);
+    }
+    let (trees, version, limit) = (
+        Arc::clone(&mount.v2_trees),
+        version.clone(),
+        mount.documents.nodes(),
+    );
+    // A task of its own: a client that leaves does not take the work with it that the next one would begin anew.
+    let made = tokio::spawn(async move {
+        let made = async { make(&version, limit).await.map(Arc::new) };
+        trees.get_or_insert_async(&version.id, made).await
+    });
+    made.await
+        .unwrap_or_else(|error| Err(Failure::damage(format!("{error}"))))
 }
 
 /// Finds an inner chunk of a shard. Its place is in the shard's index, which is read and kept.
 async fn inner(
+    mount: &Mount,
     version: &Version,
     path: NodePath,
-    shards: &Shards,
+    shards: &ShardIndex,
     index: &[u32],
 ) -> Result<Option<Object>, Failure> {
-    let (shard, number) = shards.place(index);
-    let Some(object) = v3::chunk(version, path, shard.into()).await? else {
+    let Some((shard, number)) = shards.place(index) else {
         return Ok(None);
     };
-    let span = shards.span(&object, number).await?;
+    let shard = ChunkIndex::from(shard);
+    let name = format!("chunk {shard} of {path}");
+    let Some(object) = v3::chunk(version, path, shard).await? else {
+        return Ok(None);
+    };
+    let indexes = &mount.shard_indexes;
+    let span = indexes.span(shards, &object, number, &name).await?;
     Ok(span.map(|span| object.part(span)))
 }
 

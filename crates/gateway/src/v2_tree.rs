@@ -7,13 +7,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::TryStreamExt;
 use http::StatusCode;
-use icefield::ingest::{Dialect, ExportNode, ZarrV2};
+use icefield::ingest::{Dialect, ExportNode, ShardIndex, Spelling, ZarrV2};
 use icefield::{ArrayMetadata, NodeKind, NodePath};
 use serde_json::{Value, json};
 
 use crate::documents::spelt;
 use crate::failure::Failure;
-use crate::shards::Shards;
 use crate::versions::Version;
 
 /// The document of a group.
@@ -33,13 +32,16 @@ pub(crate) struct Tree {
     pub(crate) arrays: BTreeMap<NodePath, Array>,
     /// The arrays and groups that are not there, and why.
     pub(crate) absent: Vec<(NodePath, String)>,
+    /// Arrays of which it cannot be read what they are: they are not absent.
+    pub(crate) damaged: BTreeMap<NodePath, Failure>,
 }
 
 /// An array whose chunks stay what they are.
 #[derive(Debug)]
 pub(crate) struct Array {
     pub(crate) metadata: ArrayMetadata,
-    pub(crate) shards: Option<Shards>,
+    /// Where the inner chunks lie in its shards, if it has any.
+    pub(crate) shards: Option<ShardIndex>,
 }
 
 impl Tree {
@@ -81,47 +83,74 @@ pub(crate) async fn make(version: &Version, limit: usize) -> Result<Tree, Failur
     }
     let mut tree = Tree::default();
     for node in nodes {
-        let stored = session.metadata(&node.path).map_err(Failure::of_read)?;
-        let document = stored
-            .as_deref()
-            .and_then(|stored| spelt(stored, node.kind));
-        let Some(document) = document else {
-            tree.absent
-                .push((node.path, "its document is not JSON".to_owned()));
-            continue;
-        };
-        let (array, is_whole, shards) = match node.kind {
-            NodeKind::Group => (None, None, None),
-            NodeKind::Array => {
-                let array = session.array(&node.path).map_err(Failure::of_read)?;
-                let shards = Shards::of(&document);
-                // Of a whole shard, inner chunks may be missing all the same.
-                let is_whole = match shards {
-                    Some(_) => false,
-                    None => is_whole(version, &node.path, &array).await?,
-                };
-                (Some(array), Some(is_whole), shards)
+        match read_node(version, &node.path, node.kind).await {
+            Ok(Ok((exported, spelling))) => {
+                if let Err(reason) = tree.add(exported, &*spelling) {
+                    tree.absent.push((node.path, reason));
+                }
             }
-        };
-        let exported = ExportNode {
-            path: node.path.clone(),
-            document: document.into(),
-            array,
-            longest: None,
-            is_whole,
-        };
-        if let Err(reason) = tree.add(exported, shards) {
-            tree.absent.push((node.path, reason));
+            Ok(Err(reason)) => tree.absent.push((node.path, reason)),
+            // One array that is damaged is no reason to withhold the others.
+            Err(failure) if failure.status == StatusCode::INTERNAL_SERVER_ERROR => {
+                tree.absent
+                    .push((node.path.clone(), failure.message.clone()));
+                tree.damaged.insert(node.path, failure);
+            }
+            Err(failure) => return Err(failure),
         }
     }
     Ok(tree)
 }
 
+/// A node in format 2, or why it cannot be.
+type Spelt = Result<(ExportNode, Arc<dyn Spelling>), String>;
+
+async fn read_node(version: &Version, path: &NodePath, kind: NodeKind) -> Result<Spelt, Failure> {
+    let session = &version.session;
+    let stored = session.metadata(path).map_err(Failure::of_read)?;
+    let document = stored.as_deref().and_then(|stored| spelt(stored, kind));
+    let Some(document) = document else {
+        return Ok(Err("its document is not JSON".to_owned()));
+    };
+    let array = match kind {
+        NodeKind::Group => None,
+        NodeKind::Array => Some(session.array(path).map_err(Failure::of_read)?),
+    };
+    let exported = ExportNode {
+        path: path.clone(),
+        document: document.into(),
+        is_whole: array.as_ref().map(|_| true),
+        array,
+        longest: None,
+    };
+    spelt_in_2(version, exported).await
+}
+
+/// Spells a node, first as if no chunk were missing: whether one is, is read from manifests.
+async fn spelt_in_2(version: &Version, mut node: ExportNode) -> Result<Spelt, Failure> {
+    let spell = |node: &ExportNode| {
+        let spelling = ZarrV2.spell(Arc::from([node.clone()]));
+        spelling.map_err(|error| error.to_string())
+    };
+    let spelling = match spell(&node) {
+        Ok(spelling) => spelling,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let Some(array) = &node.array else {
+        return Ok(Ok((node, spelling)));
+    };
+    // Of a whole shard, inner chunks may be missing all the same.
+    let is_whole =
+        spelling.shard_index(&node).is_none() && is_whole(version, &node.path, array).await?;
+    if is_whole {
+        return Ok(Ok((node, spelling)));
+    }
+    node.is_whole = Some(false);
+    Ok(spell(&node).map(|spelling| (node, spelling)))
+}
+
 impl Tree {
-    fn add(&mut self, node: ExportNode, shards: Option<Shards>) -> Result<(), String> {
-        let spelling = ZarrV2
-            .spell(Arc::from([node.clone()]))
-            .map_err(|error| error.to_string())?;
+    fn add(&mut self, node: ExportNode, spelling: &dyn Spelling) -> Result<(), String> {
         if spelling.recoding(&node).is_some_and(|bytes| bytes > 0) {
             return Err("its chunks would have to be encoded anew".to_owned());
         }
@@ -133,6 +162,7 @@ impl Tree {
                 self.documents.insert(key.as_str().to_owned(), document);
             }
         }
+        let shards = spelling.shard_index(&node);
         if let Some(metadata) = node.array {
             self.arrays.insert(node.path, Array { metadata, shards });
         }

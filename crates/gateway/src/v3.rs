@@ -1,10 +1,12 @@
 //! The Zarr v3 view: keys of a version, as values that can be sent.
 
-use icefield::{ByteRange, ChunkKeyEncoding, NodeKind, NodePath, ZarrKey, ZarrStoreError};
+use icefield::{
+    ByteRange, ChunkKeyEncoding, ChunkLocation, NodeKind, NodePath, ZarrKey, ZarrStoreError,
+};
 
 use crate::documents::{DocumentForm, Documents};
 use crate::failure::Failure;
-use crate::object::{Object, Source, tag_of_bytes, tag_of_location};
+use crate::object::{Object, Source, tag_of_location};
 use crate::versions::Version;
 
 /// The media type of chunks.
@@ -13,8 +15,8 @@ pub(crate) const BYTES: &str = "application/octet-stream";
 /// The meaning of a key.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// A value; of a group without consolidated metadata, the number of nodes below it.
-    Value(Object, Option<usize>),
+    /// A value; of a group without consolidated metadata, the reason.
+    Value(Object, Option<String>),
     /// Nothing, as the version says.
     Absent,
 }
@@ -47,7 +49,7 @@ pub(crate) async fn find(
         ZarrKey::Metadata(path) => {
             let document = documents.v3(session, version.id, &path, form).await?;
             Ok(document.map_or(Found::Absent, |document| {
-                Found::Value(document.object(), document.unconsolidated)
+                Found::Value(document.object(), document.unconsolidated.clone())
             }))
         }
         ZarrKey::Chunk { array, index } => {
@@ -69,23 +71,21 @@ pub(crate) async fn chunk(
     let Some(location) = location.map_err(Failure::of_read)? else {
         return Ok(None);
     };
-    let Some(tag) = tag_of_location(&location) else {
+    if let ChunkLocation::Inline { .. } = location {
         // The bytes are with the reference: nothing is read.
         let bytes = session.chunk(&path, &index, ByteRange::All).await;
         let bytes = bytes.map_err(Failure::of_read)?.unwrap_or_default();
-        return Ok(Some(Object {
-            tag: tag_of_bytes(&bytes),
-            ..Object::of_bytes(bytes, BYTES)
-        }));
-    };
+        return Ok(Some(Object::of_bytes(bytes, BYTES)));
+    }
     Ok(Some(Object {
-        tag,
+        tag: tag_of_location(&location),
         length: location.length(),
         content_type: BYTES,
         source: Source::Chunk {
             session: session.clone(),
             path,
             index,
+            is_virtual: matches!(location, ChunkLocation::Virtual { .. }),
             offset: 0,
         },
         packed: None,

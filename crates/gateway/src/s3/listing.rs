@@ -184,7 +184,7 @@ async fn describe(mount: &Mount, view: View, name: String) -> Result<Option<Entr
     Ok(match found {
         crate::v3::Found::Value(object, _) => Some(Entry::Object {
             size: object.length,
-            tag: object.tag,
+            tag: object.tag.unwrap_or_default(),
             modified,
             key: name,
         }),

@@ -70,6 +70,30 @@ async fn consolidated_metadata_that_is_stored_is_not_believed() {
     assert_eq!(entries(&root.json()), ["g", "g/a"]);
 }
 
+/// Where nothing can be consolidated, what another time consolidated is left out all the same, and a header says why.
+#[tokio::test]
+async fn stored_consolidation_is_left_out_wherever_none_is_made() {
+    let store = Store::new().await;
+    let session = store.session().await;
+    let stale = r#"{"zarr_format": 3, "node_type": "group", "consolidated_metadata": {"kind": "inline", "metadata": {"gone": {}}}}"#;
+    put(&session, "/", stale).await;
+    put(&session, "/a", &array(1)).await;
+    put(&session, "/b", &array(1)).await;
+    commit(&session, "stale").await;
+    let settings = icefield_gateway::Settings {
+        consolidated_nodes: 1,
+        ..Default::default()
+    };
+    let world = World::with(&store, settings).await;
+    let root = world.get("/main/zarr.json").await;
+    assert!(!root.text().contains("gone"), "{}", root.text());
+    assert_eq!(
+        root.header("x-icefield-consolidated"),
+        Some("no; 2 nodes are more than 1")
+    );
+    assert!(world.get("/-/raw/main/zarr.json").await.text() == stale);
+}
+
 #[tokio::test]
 async fn long_documents_are_compressed_for_those_who_ask() {
     let store = Store::new().await;

@@ -1,5 +1,10 @@
 //! The view in Zarr v2: documents of that format beside the same chunks.
 
+use std::sync::Arc;
+
+use icefield::format::SpecVersion;
+use icefield::storage::Storage;
+use icefield::{MemoryStorage, Repository};
 use serde_json::Value;
 
 use crate::world::{GROUP, Store, World, array, bytes, chunk, commit, put};
@@ -162,4 +167,157 @@ async fn shards_are_cut_into_their_inner_chunks() {
         Some("100")
     );
     assert_eq!(world.reads().total.requests(), 0);
+}
+
+const SHARDED: &str = r#"{"name": "sharding_indexed", "configuration": {"chunk_shape": [1], "codecs": [{"name": "bytes"}],
+    "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}], "index_location": "end"}}"#;
+
+#[tokio::test]
+async fn an_array_whose_chunks_have_several_lengths_is_absent_and_listed() {
+    let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let writer = Repository::builder(Arc::clone(&storage))
+        .spec_version(SpecVersion::V2)
+        .create()
+        .await
+        .unwrap();
+    let store = Store { storage, writer };
+    let session = store.session().await;
+    let grid =
+        r#"{"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [[2, 1]]}}"#;
+    let regular = r#"{"name": "regular", "configuration": {"chunk_shape": [1]}}"#;
+    let plain = array(3).replace(regular, grid);
+    put(&session, "/", GROUP).await;
+    put(&session, "/plain", &plain).await;
+    put(
+        &session,
+        "/sharded",
+        &plain.replace(r#"{"name": "bytes"}"#, SHARDED),
+    )
+    .await;
+    for name in ["/plain", "/sharded"] {
+        chunk(&session, name, &[0], bytes(0, 2)).await;
+        chunk(&session, name, &[1], bytes(1, 1)).await;
+    }
+    commit(&session, "rectilinear").await;
+    let world = World::serving(&store).await;
+    for name in ["plain", "sharded"] {
+        for key in [".zarray", "0", "1", "2"] {
+            let reply = world.get(&format!("/-/v2/main/{name}/{key}")).await;
+            assert_eq!(reply.status, 404, "{name}/{key}");
+        }
+    }
+    let absent = world.get("/-/api/ocean/v2/main").await.json();
+    for at in 0..2 {
+        let reason = absent["absent"][at]["reason"].as_str().unwrap();
+        assert!(reason.contains("lengths"), "{absent}");
+    }
+}
+
+/// A codec may be spelt as its name alone, and Zarr v2 has to know shards however they are spelt.
+#[tokio::test]
+async fn shards_that_format_2_cannot_cut_are_absent() {
+    let store = Store::new().await;
+    let session = store.session().await;
+    put(&session, "/", GROUP).await;
+    let twice = array(2).replace(
+        r#"{"name": "bytes"}"#,
+        &format!(r#"{SHARDED}, {{"name": "crc32c"}}"#),
+    );
+    put(&session, "/s", &twice).await;
+    chunk(&session, "/s", &[0], bytes(0, 100)).await;
+    commit(&session, "shards of shards").await;
+    let world = World::serving(&store).await;
+    for key in [".zarray", "0"] {
+        assert_eq!(
+            world.get(&format!("/-/v2/main/s/{key}")).await.status,
+            404,
+            "{key}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_index_of_a_shard_is_damage_and_no_absence() {
+    let store = Store::new().await;
+    let session = store.session().await;
+    put(&session, "/", GROUP).await;
+    let shards = array(4).replace(r#""chunk_shape": [1]"#, r#""chunk_shape": [2]"#);
+    put(
+        &session,
+        "/s",
+        &shards.replace(r#"{"name": "bytes"}"#, SHARDED),
+    )
+    .await;
+    let index = |entries: [u64; 4]| entries.map(u64::to_le_bytes).concat();
+    let good = index([0, 10, 10, 20]);
+    let sum = crc32c(&good).to_le_bytes();
+    let mut torn = good.clone();
+    torn[16..].fill(0xff);
+    // The checksum is that of other entries; the entries of the second chunk say that it is not there.
+    chunk(
+        &session,
+        "/s",
+        &[0],
+        [&bytes(0, 1000)[..], &torn, &sum].concat(),
+    )
+    .await;
+    // Half of an entry says that there is nothing.
+    let half = index([0, 10, u64::MAX, 20]);
+    let sum = crc32c(&half).to_le_bytes();
+    chunk(
+        &session,
+        "/s",
+        &[1],
+        [&bytes(0, 1000)[..], &half, &sum].concat(),
+    )
+    .await;
+    commit(&session, "torn").await;
+    let world = World::serving(&store).await;
+    for (key, shard) in [("0", "0"), ("1", "0"), ("3", "1")] {
+        let reply = world.get(&format!("/-/v2/main/s/{key}")).await;
+        assert_eq!(reply.status, 500, "{key}");
+        let named = format!("chunk [{shard}] of /s");
+        assert!(reply.text().contains(&named), "{}", reply.text());
+    }
+    assert_eq!(world.get("/-/v2/main/s/2").await.body, bytes(0, 1000)[..10]);
+}
+
+#[tokio::test]
+async fn a_damaged_array_does_not_take_the_others_with_it() {
+    let store = Store::new().await;
+    let session = store.session().await;
+    put(&session, "/", GROUP).await;
+    put(&session, "/bad", &array(2)).await;
+    put(&session, "/good", &array(2)).await;
+    chunk(&session, "/bad", &[0], bytes(0, 2000)).await;
+    commit(&session, "two").await;
+    crate::damage::delete_below(&store.storage, "manifests/").await;
+    let world = World::serving(&store).await;
+    for (key, status) in [
+        ("good/.zarray", 200),
+        (".zgroup", 200),
+        ("good/0", 404),
+        ("bad/.zarray", 500),
+        ("bad/0", 500),
+        ("bad/1", 500),
+    ] {
+        let reply = world.get(&format!("/-/v2/main/{key}")).await;
+        assert_eq!(reply.status, status, "{key}: {}", reply.text());
+    }
+    let root = world.get("/-/v2/main/.zmetadata").await;
+    assert!(root.text().contains("good/.zarray") && !root.text().contains("bad"));
+    let absent = world.get("/-/api/ocean/v2/main").await.json();
+    assert_eq!(absent["absent"][0]["path"], "/bad", "{absent}");
+}
+
+/// CRC-32C, bit by bit.
+fn crc32c(bytes: &[u8]) -> u32 {
+    let mut sum = !0_u32;
+    for byte in bytes {
+        sum ^= u32::from(*byte);
+        for _ in 0..8 {
+            sum = (sum >> 1) ^ (0x82f6_3b78 & (sum & 1).wrapping_neg());
+        }
+    }
+    !sum
 }
