@@ -130,7 +130,10 @@ fn index(state: &State) -> Value {
         .map(|mount| {
             json!({
                 "name": mount.name,
-                "location": mount.location,
+                "location": match state.settings.hides_locations {
+                    true => &mount.name,
+                    false => &mount.location,
+                },
                 "spec_version": mount.repository().spec_version() as u8,
                 "base": mount.base,
                 "v2_base": format!("{}-/v2/", mount.base),

@@ -62,6 +62,7 @@ pub(crate) fn finish(request: &Parts, response: &mut Response<Body>, settings: &
         fields.append(VARY, HeaderValue::from_static("Origin"));
     }
     let Some(origin) = allowed_origin(&request.headers, &settings.origins) else {
+        set(fields, RESOURCE_POLICY, "same-origin");
         return;
     };
     set(fields, RESOURCE_POLICY, "cross-origin");

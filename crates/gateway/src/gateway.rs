@@ -17,7 +17,7 @@ use crate::metrics::Metrics;
 use crate::mount::{Mount, Served};
 use crate::object::Object;
 use crate::observation::{Observation, RequestLog};
-use crate::responses::{Answer, SNAPSHOT, json, plain, text};
+use crate::responses::{self, Answer, SNAPSHOT, json, plain, text};
 use crate::route::Route;
 use crate::settings::Settings;
 use crate::state::State;
@@ -37,8 +37,10 @@ pub enum GatewayError {
     /// A name that cannot be a part of a URL.
     #[error("a repository cannot be called {0:?}: give it a name without slashes that is not `-`")]
     Name(String),
-    /// Two have one name.
-    #[error("two repositories are called {0:?}: give one another name, as NAME=LOCATION")]
+    /// Two have one name, or one has the name of the bucket with the Zarr v2 of another.
+    #[error(
+        "two repositories are called {0:?}, or one is the Zarr v2 of another: give one another name, as NAME=LOCATION"
+    )]
     NameTaken(String),
 }
 
@@ -48,6 +50,20 @@ pub enum GatewayError {
 /// [`Gateway::respond`]. Clones are handles to one gateway.
 #[derive(Clone, Debug)]
 pub struct Gateway(Arc<State>);
+
+/// Returns whether a path may be that of a chunk, before it is known what there is: a failure must not look like one that
+/// was never written.
+fn is_chunk_path(request: &Parts) -> bool {
+    let path = request.uri.path();
+    let segments: Vec<&str> = path.split('/').filter(|it| !it.is_empty()).collect();
+    let is_in_version = match segments.as_slice() {
+        ["-", view, _, _, ..] | [_, "-", view, _, _, ..] => ["v2", "raw"].contains(view),
+        ["-", ..] | [_, "-", ..] => false,
+        [_, _, ..] => true,
+        _ => false,
+    };
+    is_in_version && !data::is_opened(path, path.ends_with('/'))
+}
 
 impl Gateway {
     /// Returns a gateway to repositories: to one at `/`, to several each below its name.
@@ -89,6 +105,11 @@ impl Gateway {
                 false => format!("/{}/", listing::encoded(name)),
             };
             mounts.push(Mount::new(served, base, &settings));
+        }
+        let names = || mounts.iter().map(|mount| &mount.name);
+        let is_bucket_of = |name: &str, other: &str| name.strip_suffix(s3::V2) == Some(other);
+        if let Some(name) = names().find(|name| names().any(|other| is_bucket_of(name, other))) {
+            return Err(GatewayError::NameTaken(name.clone()));
         }
         if mounts.is_empty() {
             return Err(GatewayError::Empty);
@@ -142,7 +163,10 @@ impl Gateway {
             Ok(()) => self.answer(request, caller, &mut observation).boxed().await,
             Err(failure) => Err(failure),
         };
-        let mut response = answer.unwrap_or_else(|failure| plain(&failure));
+        let mut response = answer.unwrap_or_else(|failure| match is_chunk_path(request) {
+            true => responses::failed(&failure, request),
+            false => plain(&failure),
+        });
         decoration::finish(request, &mut response, &self.0.settings);
         if request.method == Method::HEAD {
             let length = response.body().length();
@@ -222,8 +246,14 @@ impl Gateway {
             }
             (mounts, [name, rest @ ..]) => {
                 let mount = mounts.iter().find(|mount| mount.name == *name);
-                let missing =
-                    || Failure::not_found(format!("there is no repository {name:?} here"));
+                let missing = || {
+                    let missing =
+                        Failure::not_found(format!("there is no repository {name:?} here"));
+                    match is_chunk_path(request) {
+                        true => missing.for_chunk(),
+                        false => missing,
+                    }
+                };
                 (mount.ok_or_else(missing)?, rest)
             }
         };
@@ -265,7 +295,8 @@ impl Gateway {
         for mount in &self.0.mounts {
             mount
                 .versions
-                .find("main", Freshness::Now)
+                // Anybody may ask: storage is read for all of them together.
+                .find("main", Freshness::Recent)
                 .await
                 .map_err(|failure| {
                     // The reason may say where the repository is.
@@ -332,6 +363,16 @@ impl Gateway {
             &data::cache_control(found.stability, &self.0.settings),
         );
         Ok(response)
+    }
+
+    /// Answers a request on a port that has the metrics alone: without a token, but not to any website.
+    pub(crate) fn metrics_response(&self, request: &Parts, caller: &Caller) -> Response<Body> {
+        let mut response = match guard::check(request, caller, &self.0.settings) {
+            Ok(()) => self.metrics_page(),
+            Err(failure) => plain(&failure),
+        };
+        decoration::finish(request, &mut response, &self.0.settings);
+        response
     }
 
     /// The page of metrics, which the server also shows on a port of its own.

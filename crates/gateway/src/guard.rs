@@ -23,7 +23,7 @@ const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 /// Checks what holds for every request, whatever it asks for.
 pub(crate) fn check(request: &Parts, caller: &Caller, settings: &Settings) -> Result<(), Failure> {
     check_host(request, caller.local, &settings.hosts)?;
-    check_size(request, settings)?;
+    // First, so that a write with a body is refused as a write.
     if ![Method::GET, Method::HEAD, Method::OPTIONS].contains(&request.method) {
         return Err(Failure::new(
             StatusCode::METHOD_NOT_ALLOWED,
@@ -31,6 +31,7 @@ pub(crate) fn check(request: &Parts, caller: &Caller, settings: &Settings) -> Re
             "this server is read-only: GET, HEAD and OPTIONS",
         ));
     }
+    check_size(request, settings)?;
     check_site(&request.headers, &settings.origins)
 }
 

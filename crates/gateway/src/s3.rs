@@ -29,7 +29,7 @@ use crate::target::Target;
 use crate::transfer::set;
 
 /// What the name of a bucket ends with that shows Zarr v2.
-const V2: &str = "-v2";
+pub(crate) const V2: &str = "-v2";
 
 /// Answers a request in the protocol of S3.
 pub(crate) async fn answer(

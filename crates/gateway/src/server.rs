@@ -193,12 +193,8 @@ impl Server {
         let service = service_fn(move |request: Request<Incoming>| {
             let (gateway, log, caller) = (gateway.clone(), log.clone(), caller.clone());
             async move {
-                Ok::<Response<Body>, Infallible>(match purpose {
-                    Purpose::Gateway | Purpose::S3 => {
-                        answer(&gateway, request, &caller, purpose, log.as_ref()).await
-                    }
-                    Purpose::Metrics => gateway.metrics_page(),
-                })
+                let response = answer(&gateway, request, &caller, purpose, log.as_ref()).await;
+                Ok::<Response<Body>, Infallible>(response)
             }
         });
         let connection = builder.serve_connection(TokioIo::new(stream), service);
@@ -235,7 +231,8 @@ async fn answer(
     let (head, _body) = request.into_parts();
     let (response, observation) = match purpose {
         Purpose::S3 => gateway.observed_s3(&head, caller).await,
-        Purpose::Gateway | Purpose::Metrics => gateway.observed(&head, caller).await,
+        Purpose::Gateway => gateway.observed(&head, caller).await,
+        Purpose::Metrics => return gateway.metrics_response(&head, caller),
     };
     if let Some(log) = log {
         log(&observation.line());

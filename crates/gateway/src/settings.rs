@@ -46,6 +46,9 @@ pub struct Settings {
     pub hosts: Vec<String>,
     /// Whether the repository's own files are served below `/-/repo/`, for programs that read the format. Default: no.
     pub repository_files: bool,
+    /// Whether readers see the names of repositories in the places of their locations, which may be paths of this computer.
+    /// Default: no.
+    pub hides_locations: bool,
     /// How long reads of chunks take a branch for unmoved after it was read; documents read it anew. Default: 1 s.
     pub recency: Duration,
     /// Nodes below a group up to which its document has consolidated metadata. Default: 50,000.
@@ -63,6 +66,7 @@ impl Default for Settings {
             origins: Origins::default(),
             hosts: Vec::new(),
             repository_files: false,
+            hides_locations: false,
             recency: Duration::from_secs(1),
             consolidated_nodes: 50_000,
             document_cache_bytes: 64 << 20,

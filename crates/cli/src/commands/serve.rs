@@ -55,10 +55,11 @@ pub(super) async fn run(context: &Context, grants: &[String], args: Serve) -> Re
     }
     let (address, names) = listen_on(&args.host)?;
     let settings = Settings {
-        access: access(&args, address)?,
+        access: access(&args, address, &names)?,
         origins: origins(&args.cors),
         hosts: names.clone(),
         repository_files: args.raw,
+        hides_locations: args.public,
         ..Settings::default()
     };
     let needs_token = matches!(settings.access, Access::Token(_));
@@ -237,7 +238,7 @@ fn listen_on(hosts: &[String]) -> Result<(IpAddr, Vec<String>), Failure> {
     Ok((address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)), names))
 }
 
-fn access(args: &Serve, address: IpAddr) -> Result<Access, Failure> {
+fn access(args: &Serve, address: IpAddr, names: &[String]) -> Result<Access, Failure> {
     if args.public {
         return Ok(Access::Open);
     }
@@ -252,9 +253,16 @@ fn access(args: &Serve, address: IpAddr) -> Result<Access, Failure> {
             Err(Failure::new(Exit::Usage, problem).hint(hint))
         }
         Some(token) => Ok(Access::Token(token)),
-        None if address.is_loopback() => Ok(Access::Open),
         None => {
-            let problem = format!("other computers reach {address}, and no token is set");
+            // A name is one that others call the server by, through a proxy on this computer.
+            let mut names = names.iter();
+            let name = names.find(|name| !name.eq_ignore_ascii_case("localhost"));
+            let reached = match name {
+                Some(name) => name.clone(),
+                None if address.is_loopback() => return Ok(Access::Open),
+                None => address.to_string(),
+            };
+            let problem = format!("other computers reach {reached}, and no token is set");
             let hint = "give --token-file FILE, or --public if everybody may read";
             Err(Failure::new(Exit::Usage, problem).hint(hint))
         }

@@ -153,6 +153,12 @@ fn what_cannot_be_served_is_refused_with_advice() {
         error.contains("--token-file") && error.contains("--public"),
         "{error}"
     );
+    // A proxy on this computer lets others in by the name.
+    let error = world.fails(2, &["serve", "r", "--host", "data.example.org"]);
+    assert!(
+        error.contains("data.example.org") && error.contains("--token-file"),
+        "{error}"
+    );
     let error = world.fails(2, &["serve", "r", "--certificate", "x.pem"]);
     assert!(error.contains("proxy"), "{error}");
     world.file("short", "abc");

@@ -69,12 +69,22 @@ async fn metrics_have_a_port_of_their_own_without_a_token() {
     let address = server.address().unwrap();
     tokio::spawn(server.run(std::future::pending()));
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let request = "GET /main/zarr.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    let request = "GET /main/zarr.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut reply = String::new();
     stream.read_to_string(&mut reply).await.unwrap();
     assert!(
         reply.contains("# EOF") && !reply.contains("zarr_format"),
+        "{reply}"
+    );
+    // A website that gives its name the server's address reads no metrics either.
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = request.replace("localhost", "rebound.example");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).await.unwrap();
+    assert!(
+        reply.starts_with("HTTP/1.1 421") && !reply.contains("# EOF"),
         "{reply}"
     );
 }
@@ -194,6 +204,16 @@ async fn several_repositories_lie_below_their_names() {
         "inline"
     );
     assert_eq!(world.get("/land/main/zarr.json").await.status, 404);
+    assert_eq!(world.get("/land/main/").await.status, 404);
+    // A server that was started again without the repository has no absent chunks of it.
+    assert_eq!(world.get("/land/main/g/a/c/0").await.status, 410);
+    let gdal = [("User-Agent", "GDAL/3.12.2")];
+    assert!(
+        world
+            .with_headers("/land/main/g/a/c/0", &gdal)
+            .await
+            .is_short
+    );
     let page = world.get("/").await;
     assert!(page.text().contains("href=\"ocean/\"") && page.text().contains("href=\"my%20sky/\""));
     assert_eq!(world.get("/-/health").await.text(), "ok\n");
@@ -212,10 +232,32 @@ async fn names_that_cannot_be_told_apart_are_refused() {
         gateway(&["a", "a"]),
         Err(GatewayError::NameTaken(_))
     ));
+    // The bucket `a-v2` is the Zarr v2 of `a`.
+    assert!(matches!(
+        gateway(&["a-v2", "a"]),
+        Err(GatewayError::NameTaken(_))
+    ));
+    assert!(gateway(&["b-v2", "a"]).is_ok());
     for name in ["-", "", "a/b"] {
         assert!(
             matches!(gateway(&[name]), Err(GatewayError::Name(_))),
             "{name}"
         );
     }
+}
+
+#[tokio::test]
+async fn storage_is_not_asked_for_each_question_whether_it_answers() {
+    let (store, _) = Store::small().await;
+    let settings = Settings {
+        recency: Duration::from_secs(600),
+        ..Settings::default()
+    };
+    let world = World::with(&store, settings).await;
+    world.reads();
+    for _ in 0..20 {
+        assert_eq!(world.get("/-/ready").await.status, 200);
+    }
+    let reads = world.reads().total.requests();
+    assert!((1..=4).contains(&reads), "{reads} reads");
 }

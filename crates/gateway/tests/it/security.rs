@@ -187,6 +187,11 @@ async fn pages_of_other_websites_read_nothing_unless_they_are_let() {
             Some("https://viewer.example")
         );
         assert_eq!(open.with_headers(target, &other).await.status, 403);
+        let reply = open.with_headers(target, &other[1..]).await;
+        assert_eq!(
+            reply.header("cross-origin-resource-policy"),
+            Some("same-origin")
+        );
     }
 }
 
@@ -332,4 +337,28 @@ async fn no_path_leads_out_of_the_repository() {
         closed.get("/-/repo/refs/branch.main/ref.json").await.status,
         404
     );
+}
+
+#[tokio::test]
+async fn the_api_shows_where_a_repository_is_to_programs_of_this_computer_alone() {
+    let (store, _) = Store::small().await;
+    let served = icefield_gateway::Served {
+        name: "ocean".to_owned(),
+        location: "/home/somebody/ocean".to_owned(),
+        repository: store.writer.clone(),
+    };
+    for (is_public, expected) in [
+        (false, serde_json::json!("/home/somebody/ocean")),
+        (true, serde_json::json!("ocean")),
+    ] {
+        let settings = Settings {
+            hides_locations: is_public,
+            ..Settings::default()
+        };
+        let gateway = icefield_gateway::Gateway::new(vec![served.clone()], settings).unwrap();
+        let counting = icefield::storage::wrap::CountingStorage::new(store.storage.clone());
+        let world = World::run(gateway, counting).await;
+        let index = world.get("/-/api").await.json();
+        assert_eq!(index["repositories"][0]["location"], expected);
+    }
 }
