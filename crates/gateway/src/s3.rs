@@ -26,7 +26,7 @@ use crate::observation::Observation;
 use crate::route::View;
 use crate::state::State;
 use crate::target::Target;
-use crate::transfer::set;
+use crate::transfer::{cut, set, takes_failures_for_absence};
 
 /// What the name of a bucket ends with that shows Zarr v2.
 pub(crate) const V2: &str = "-v2";
@@ -44,7 +44,18 @@ pub(crate) async fn answer(
         Ok(()) => respond(state, request, caller, &mut observation).await,
         Err(failure) => Err(failure),
     };
-    let mut response = answer.unwrap_or_else(|failure| failed(&failure));
+    let mut response = answer.unwrap_or_else(|mut failure| {
+        if failure.status == StatusCode::METHOD_NOT_ALLOWED {
+            failure.status = StatusCode::FORBIDDEN;
+        }
+        let is_cut = failure.status != StatusCode::NOT_FOUND
+            && is_chunk_path(request)
+            && takes_failures_for_absence(request);
+        match is_cut {
+            true => cut(1, &failure),
+            false => failed(&failure),
+        }
+    });
     decoration::finish(request, &mut response, &state.settings);
     if request.method == Method::HEAD {
         let length = response.body().length();
@@ -69,7 +80,9 @@ async fn respond(
     if request.method == Method::OPTIONS {
         return Ok(decoration::options());
     }
-    let target = Target::parse(request.uri.path(), request.uri.query());
+    // In the query of this protocol, a plus is a space, and the sign itself is encoded.
+    let query = request.uri.query().map(|query| query.replace('+', "%20"));
+    let target = Target::parse(request.uri.path(), query.as_deref());
     let target = target.map_err(|error| Failure::bad_request(error.to_string()))?;
     let path = request.uri.path().trim_start_matches('/');
     let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
@@ -155,6 +168,13 @@ async fn list_bucket(
     let wanted = ListRequest::of(target)?;
     let found = list(mount, view, &wanted).await?;
     Ok(document(&page(bucket, &wanted, &found)))
+}
+
+/// Returns whether a path may be that of a chunk.
+fn is_chunk_path(request: &Parts) -> bool {
+    let path = request.uri.path();
+    let segments = path.split('/').filter(|segment| !segment.is_empty());
+    segments.count() > 2 && !data::is_opened(path, path.ends_with('/'))
 }
 
 fn failed(failure: &Failure) -> Response<Body> {

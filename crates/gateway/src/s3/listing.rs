@@ -30,7 +30,7 @@ pub(crate) struct ListRequest {
 impl ListRequest {
     pub(crate) fn of(target: &Target) -> Result<Self, Failure> {
         let is_v2 = target.parameter("list-type") == Some("2");
-        let text = |name: &str| target.parameter(name).unwrap_or_default().replace('+', " ");
+        let text = |name: &str| target.parameter(name).unwrap_or_default().to_owned();
         let max_keys = match target.parameter("max-keys") {
             None => PAGE,
             Some(text) => text
@@ -41,7 +41,12 @@ impl ListRequest {
         if !["", "/"].contains(&delimiter) {
             return Err(Failure::bad_request("the delimiter is `/`"));
         }
-        let token = target.parameter("continuation-token").map(str::to_owned);
+        let token = match target.parameter("continuation-token") {
+            None => None,
+            Some(token) => Some(key_of_token(token).ok_or_else(|| {
+                Failure::bad_request("the continuation-token is none of this server")
+            })?),
+        };
         Ok(Self {
             is_v2,
             prefix: text("prefix"),
@@ -104,7 +109,6 @@ pub(crate) async fn list(mount: &Mount, view: View, wanted: &ListRequest) -> Res
                     break;
                 }
             }
-            names.sort_unstable();
         }
         Some((version, rest)) => add_keys(mount, view, version, rest, wanted, &mut names).await?,
     }
@@ -125,7 +129,7 @@ fn is_before(start: &str, after: &str) -> bool {
     after > start && !after.starts_with(start)
 }
 
-/// The names of refs as segments of keys, sorted.
+/// The names of refs as segments of keys, in the order of the keys.
 async fn ref_names(mount: &Mount) -> Result<Vec<String>, Failure> {
     let refs = mount.repository().refs().await.map_err(Failure::of_read)?;
     let branches = refs.branches.keys().map(|name| name.as_str().to_owned());
@@ -137,7 +141,8 @@ async fn ref_names(mount: &Mount) -> Result<Vec<String>, Failure> {
         .chain(tags)
         .filter(|name| !name.contains('/'))
         .collect();
-    names.sort_unstable();
+    // In the order of their keys: `a-b/` comes before `a/`.
+    names.sort_by_cached_key(|name| format!("{name}/"));
     Ok(names)
 }
 
@@ -198,4 +203,19 @@ fn time(time: SystemTime) -> String {
         Ok(time) => format!("{time:.3}"),
         Err(_) => "1970-01-01T00:00:00.000Z".to_owned(),
     }
+}
+
+/// The token that leads to what comes behind a key: clients send it back as it is, some without encoding it.
+pub(crate) fn token_of(key: &str) -> String {
+    key.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn key_of_token(token: &str) -> Option<String> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let (pairs, rest) = token.as_bytes().as_chunks::<2>();
+    let bytes: Option<Vec<u8>> = pairs
+        .iter()
+        .map(|[high, low]| u8::try_from(digit(*high)? * 16 + digit(*low)?).ok())
+        .collect();
+    String::from_utf8(bytes.filter(|_| rest.is_empty())?).ok()
 }

@@ -22,7 +22,7 @@ pub(crate) async fn prefixes_of_view(
     prefix: &str,
 ) -> Result<Vec<String>, Failure> {
     if view == View::V2 {
-        let keys = v2_keys(mount, version, prefix).await?;
+        let keys = v2_keys(mount, version, prefix, true).await?;
         return Ok(folded(keys, prefix));
     }
     let (directory, _) = split(prefix);
@@ -47,7 +47,7 @@ pub(crate) async fn entries_of_view(
     room: usize,
 ) -> Result<Vec<String>, Failure> {
     if view == View::V2 {
-        let keys = v2_keys(mount, version, prefix).await?;
+        let keys = v2_keys(mount, version, prefix, false).await?;
         return Ok(keys
             .into_iter()
             .filter(|key| key.as_str() > after)
@@ -72,11 +72,17 @@ fn split(prefix: &str) -> (&str, &str) {
     prefix.split_at(prefix.rfind('/').map_or(0, |at| at + 1))
 }
 
-/// The keys of the view in Zarr v2: documents, and chunks of arrays without shards.
+/// The keys of the view in Zarr v2. Where keys are folded at the next slash, chunks count only of an array whose directory
+/// is listed: of others, the documents say that the directory is there.
+///
+/// # Errors
+/// A list that would have to name inner chunks of shards: only the index of each shard knows them, and a list without them
+/// would say that they were never written.
 async fn v2_keys(
     mount: &Mount,
     version: &Version,
     prefix: &str,
+    is_folded: bool,
 ) -> Result<BTreeSet<String>, Failure> {
     let tree = v2::tree(mount, version).await?;
     let mut keys: BTreeSet<String> = tree
@@ -95,9 +101,15 @@ async fn v2_keys(
     for (path, array) in &tree.arrays {
         let directory = format!("{}/", path.as_str().trim_matches('/'));
         let directory = directory.trim_start_matches('/');
-        let is_near = directory.starts_with(prefix) || prefix.starts_with(directory);
-        if array.shards.is_some() || !is_near {
+        let is_below = directory.starts_with(prefix) && !is_folded;
+        if !is_below && !prefix.starts_with(directory) {
             continue;
+        }
+        if array.shards.is_some() {
+            let message = format!(
+                "the inner chunks of shards are not listed, and {path} has shards: list less, or the bucket with Zarr v3"
+            );
+            return Err(unsupported(message));
         }
         let mut found = store.list_prefix(directory);
         while let Some(key) = found.try_next().await.map_err(Failure::of_read)? {
@@ -118,15 +130,15 @@ async fn v2_keys(
             }
             if keys.len() > V2_KEYS {
                 let message = format!("there are more than {V2_KEYS} keys: list less at once");
-                return Err(Failure::new(
-                    http::StatusCode::NOT_IMPLEMENTED,
-                    "unsupported",
-                    message,
-                ));
+                return Err(unsupported(message));
             }
         }
     }
     Ok(keys)
+}
+
+fn unsupported(message: String) -> Failure {
+    Failure::new(http::StatusCode::NOT_IMPLEMENTED, "unsupported", message)
 }
 
 /// Keys directly below a prefix, and what the others have in common up to the next slash.

@@ -6,7 +6,7 @@ use http::header::CONTENT_TYPE;
 use http::{Response, StatusCode};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::listing::{Entry, ListRequest, Page};
+use super::listing::{Entry, ListRequest, Page, token_of};
 use crate::body::Body;
 use crate::transfer::set;
 
@@ -33,7 +33,9 @@ pub(crate) fn document(text: &str) -> Response<Body> {
 pub(crate) fn error(status: StatusCode, message: &str) -> String {
     let code = match status {
         StatusCode::NOT_FOUND if message.contains("bucket") => "NoSuchBucket",
-        StatusCode::NOT_FOUND | StatusCode::GONE => "NoSuchKey",
+        StatusCode::NOT_FOUND => "NoSuchKey",
+        // Clients take each code that they know for what it means to them: none of the following means absence.
+        StatusCode::GONE => "VersionGone",
         StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED | StatusCode::METHOD_NOT_ALLOWED => {
             "AccessDenied"
         }
@@ -41,6 +43,8 @@ pub(crate) fn error(status: StatusCode, message: &str) -> String {
         StatusCode::RANGE_NOT_SATISFIABLE => "InvalidRange",
         StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailable",
         StatusCode::BAD_REQUEST => "InvalidArgument",
+        StatusCode::NOT_IMPLEMENTED => "NotImplemented",
+        StatusCode::BAD_GATEWAY => "BadGateway",
         _ => "InternalError",
     };
     format!(
@@ -92,10 +96,10 @@ pub(crate) fn page(bucket: &str, wanted: &ListRequest, page: &Page) -> String {
         (true, next) => {
             element("KeyCount", &page.entries.len().to_string());
             if let Some(token) = &wanted.token {
-                element("ContinuationToken", &escaped(token));
+                element("ContinuationToken", &token_of(token));
             }
             if let Some(next) = next {
-                element("NextContinuationToken", &escaped(next));
+                element("NextContinuationToken", &token_of(next));
             }
         }
         (false, next) => {
@@ -138,7 +142,8 @@ fn escaped(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            // XML has no spelling for other control characters.
+            // XML has no spelling for other control characters, and for these two.
+            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
             character if character.is_control() && !matches!(character, '\t' | '\n' | '\r') => {
                 escaped.push('\u{fffd}')
             }

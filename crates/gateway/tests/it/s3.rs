@@ -3,9 +3,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use icefield::storage::Storage;
 use icefield::storage::wrap::CountingStorage;
+use icefield::storage::wrap::fault::{Decision, FaultyStorage, Matcher, Plan, Verb};
 use icefield_gateway::{Access, Gateway, Served, Server, Settings};
 
+use crate::damage::{delete_below, foreign};
 use crate::world::{Store, World, array, bytes, chunk, commit, put};
 
 async fn serving(store: &Store) -> World {
@@ -98,8 +101,11 @@ async fn objects_are_the_values_of_keys() {
         (404, vec!["NoSuchBucket".to_owned()])
     );
     for method in ["PUT", "POST", "DELETE"] {
-        let reply = world.ask(method, "/ocean/main/x", &[]).await;
-        assert_eq!(elements(reply.text(), "Code"), ["AccessDenied"], "{method}");
+        for headers in [&[][..], &[("Content-Length", "5")]] {
+            let reply = world.ask(method, "/ocean/main/x", headers).await;
+            assert_eq!(reply.status, 403, "{method}");
+            assert_eq!(elements(reply.text(), "Code"), ["AccessDenied"], "{method}");
+        }
     }
 }
 
@@ -214,7 +220,11 @@ async fn chunks_come_in_pages_in_the_order_of_their_keys() {
             assert!(keys.len() <= 25);
             found.extend(keys);
             match elements(reply.text(), "NextContinuationToken").pop() {
-                Some(next) => token = next,
+                Some(next) => {
+                    let is_hex = next.bytes().all(|byte| byte.is_ascii_hexdigit());
+                    assert!(is_hex, "clients send it back as it is: {next}");
+                    token = next;
+                }
                 None => break,
             }
         }
@@ -242,4 +252,160 @@ async fn where_a_token_is_needed_there_is_no_s3() {
     let address = SocketAddr::from(([127, 0, 0, 1], 0));
     let refused = Server::bind_s3(address, gateway).await.unwrap_err();
     assert_eq!(refused.kind(), std::io::ErrorKind::Unsupported);
+}
+
+/// Collects the keys of all pages of a list.
+async fn all_keys(world: &World, bucket: &str, query: &str) -> Vec<String> {
+    let (mut found, mut next) = (Vec::new(), String::new());
+    for _ in 0..100 {
+        let target = format!("/{bucket}?list-type=2{query}{next}");
+        let reply = world.get(&target).await;
+        assert_eq!(reply.status, 200, "{target}: {}", reply.text());
+        found.extend(elements(reply.text(), "Key"));
+        match elements(reply.text(), "NextContinuationToken").pop() {
+            Some(token) => next = format!("&continuation-token={token}"),
+            None => return found,
+        }
+    }
+    panic!("the list does not end");
+}
+
+#[tokio::test]
+async fn refs_whose_names_begin_alike_are_listed_whole() {
+    let (store, id) = Store::small().await;
+    for name in ["main-2", "main.3", "main2"] {
+        icefield::landed(store.writer.create_branch(name, id).await.unwrap()).unwrap();
+    }
+    let world = serving(&store).await;
+    for max in [1, 2, 5, 1000] {
+        let found = all_keys(&world, "ocean", &format!("&max-keys={max}")).await;
+        // Three chunks and three documents each.
+        assert_eq!(found.len(), 4 * 6, "{max}: {found:?}");
+        assert!(found.is_sorted(), "{found:?}");
+    }
+}
+
+#[tokio::test]
+async fn keys_keep_their_plus_signs_and_tokens_all_their_characters() {
+    let store = Store::new().await;
+    let session = store.session().await;
+    for name in ["a+b", "a b", "ü&\u{fffe}"] {
+        put(&session, &format!("/{name}"), &array(2)).await;
+        chunk(&session, &format!("/{name}"), &[0], vec![1]).await;
+        chunk(&session, &format!("/{name}"), &[1], vec![1]).await;
+    }
+    commit(&session, "names").await;
+    let world = serving(&store).await;
+    for (prefix, name) in [
+        ("main/a%2Bb/c/", "a+b"),
+        ("main/a+b/c/", "a b"),
+        ("main/a%20b/c/", "a b"),
+    ] {
+        let found = all_keys(&world, "ocean", &format!("&prefix={prefix}")).await;
+        let expected = [0, 1].map(|at| format!("main/{name}/c/{at}"));
+        assert_eq!(found, expected, "{prefix}");
+    }
+    let found = all_keys(&world, "ocean", "&max-keys=1").await;
+    assert_eq!(found.len(), 9, "{found:?}");
+    // XML has no spelling for it.
+    assert!(!found.concat().contains('\u{fffe}'));
+}
+
+#[tokio::test]
+async fn a_list_that_would_lack_inner_chunks_is_refused() {
+    let store = Store::new().await;
+    let session = store.session().await;
+    let sharded = array(2).replace(
+        r#"{"name": "bytes"}"#,
+        r#"{"name": "sharding_indexed", "configuration": {"chunk_shape": [1], "codecs": [{"name": "bytes"}],
+        "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}}"#,
+    );
+    put(&session, "/", crate::world::GROUP).await;
+    put(&session, "/s", &sharded).await;
+    put(&session, "/t", &array(1)).await;
+    chunk(&session, "/t", &[0], vec![1]).await;
+    commit(&session, "sharded").await;
+    let world = serving(&store).await;
+    for query in ["prefix=main/s/", "prefix=main/s/&delimiter=/", "prefix="] {
+        let reply = world.get(&format!("/ocean-v2?{query}")).await;
+        assert_eq!(reply.status, 501, "{query}");
+        assert_eq!(elements(reply.text(), "Code"), ["NotImplemented"]);
+    }
+    let reply = world.get("/ocean-v2?prefix=main/&delimiter=/").await;
+    assert!(reply.text().contains("<Prefix>main/s/</Prefix>"));
+    let reply = world.get("/ocean-v2?prefix=main/t/").await;
+    assert!(elements(reply.text(), "Key").contains(&"main/t/0".to_owned()));
+}
+
+/// Clients of S3 look at the code first: one that means absence makes a chunk of fill values.
+#[tokio::test]
+async fn failures_have_codes_that_do_not_mean_absence() {
+    let codes = async |world: &World, target: &str| -> (u16, String) {
+        let reply = world.get(target).await;
+        let code = elements(reply.text(), "Code").pop().unwrap_or_default();
+        (reply.status, code)
+    };
+    let expired = "ZZZZZZZZZZZZZZZZZZZ0";
+    let gone = (410, "VersionGone".to_owned());
+    let (store, _) = Store::small().await;
+    let world = serving(&store).await;
+    for target in [
+        &format!("/ocean/{expired}/g/a/c/0"),
+        "/ocean/nowhere/g/a/c/0",
+        &format!("/ocean?prefix={expired}/"),
+        &format!("/ocean?list-type=2&prefix={expired}/g/a/"),
+        &format!("/ocean-v2?prefix={expired}/&delimiter=/"),
+    ] {
+        assert_eq!(codes(&world, target).await, gone, "{target}");
+    }
+    delete_below(&store.storage, "manifests/").await;
+    delete_below(&store.storage, "chunks/").await;
+    // Who has read the manifest has it still.
+    let writer = icefield::Repository::open(Arc::clone(&store.storage)).await;
+    let store = Store {
+        writer: writer.unwrap(),
+        ..store
+    };
+    let world = serving(&store).await;
+    let reply = codes(&world, "/ocean/main/g/a/c/0").await;
+    assert_eq!(reply, (500, "InternalError".to_owned()));
+    let reply = codes(&world, "/ocean?prefix=main/g/a/").await;
+    assert_eq!(reply, (500, "InternalError".to_owned()));
+
+    let (store, archive) = foreign().await;
+    let world = serving(&store).await;
+    let reply = codes(&world, "/ocean/main/v/c/0").await;
+    assert_eq!(reply, (403, "AccessDenied".to_owned()));
+    delete_below(&archive, "").await;
+    let access = icefield::VirtualAccess::none()
+        .grant_storage("s3://archive/2015", archive)
+        .unwrap();
+    let granted = icefield::Repository::builder(store.storage.clone())
+        .virtual_access(access)
+        .open()
+        .await
+        .unwrap();
+    let store = Store {
+        writer: granted,
+        ..store
+    };
+    let world = serving(&store).await;
+    let reply = codes(&world, "/ocean/main/v/c/0").await;
+    assert_eq!(reply, (502, "BadGateway".to_owned()));
+
+    let (store, _) = Store::small().await;
+    let all = Matcher::verb(Verb::Get).below("manifests/");
+    let plan = Plan::none().always(all, Decision::FailBefore);
+    let storage: Arc<dyn Storage> = Arc::new(FaultyStorage::new(Arc::clone(&store.storage), plan));
+    let writer = icefield::Repository::open(Arc::clone(&storage)).await;
+    let silent = Store {
+        storage,
+        writer: writer.unwrap(),
+    };
+    let world = serving(&silent).await;
+    for target in ["/ocean/main/g/a/c/0", "/ocean?prefix=main/g/a/"] {
+        let (status, code) = codes(&world, target).await;
+        assert!(status >= 500, "{target}: {status}");
+        assert!(!code.starts_with("NoSuch"), "{target}: {code}");
+    }
 }
