@@ -2,7 +2,7 @@
 //! that for a chunk that does not exist.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -75,6 +75,33 @@ pub struct Caller {
     _connection: Arc<OwnedSemaphorePermit>,
 }
 
+impl Caller {
+    fn new(
+        remote: IpAddr,
+        local: IpAddr,
+        share: Arc<Share>,
+        connection: OwnedSemaphorePermit,
+    ) -> Self {
+        Self {
+            remote,
+            local,
+            share,
+            _connection: Arc::new(connection),
+        }
+    }
+}
+
+/// The address that has a share: of IPv6, the network, whose other 64 bits a client chooses as it likes.
+fn network_of(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+    }
+}
+
 impl Admission {
     pub(crate) fn new(limits: Limits, clock: Arc<dyn Clock>) -> Self {
         Self {
@@ -94,12 +121,18 @@ impl Admission {
     pub(crate) fn connect(&self, remote: IpAddr, local: IpAddr) -> Option<Caller> {
         let share = self.share(remote);
         let connection = Arc::clone(&share.connections).try_acquire_owned().ok()?;
-        Some(Caller {
-            remote,
-            local,
-            share,
-            _connection: Arc::new(connection),
-        })
+        Some(Caller::new(remote, local, share, connection))
+    }
+
+    /// As [`Admission::connect`], but waits until another connection of the address ends, for a time.
+    pub(crate) async fn connect_later(&self, remote: IpAddr, local: IpAddr) -> Option<Caller> {
+        let share = self.share(remote);
+        let connection = Arc::clone(&share.connections).acquire_owned();
+        let connection = tokio::select! {
+            connection = connection => connection.ok()?,
+            () = self.clock.sleep(self.limits.connection_wait) => return None,
+        };
+        Some(Caller::new(remote, local, share, connection))
     }
 
     /// The caller of requests that come from this process.
@@ -125,6 +158,7 @@ impl Admission {
     }
 
     fn share(&self, address: IpAddr) -> Arc<Share> {
+        let address = network_of(address);
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(share) = shares.get(&address).and_then(Weak::upgrade) {
             return share;
@@ -140,10 +174,10 @@ impl Admission {
     pub(crate) async fn turn(&self, caller: &Caller, bytes: u64) -> Turn {
         let share = &caller.share.budget;
         let begun = self.clock.monotonic();
-        let turn = Turn {
-            reads: [share.turn().await, self.all.turn().await],
-            room: [share.room(bytes).await, self.all.room(bytes).await],
-        };
+        // Room first: who waits for it, because clients take their bytes slowly, keeps no turn from others.
+        let room = [share.room(bytes).await, self.all.room(bytes).await];
+        let reads = [share.turn().await, self.all.turn().await];
+        let turn = Turn { reads, room };
         let took = self.clock.monotonic().saturating_sub(begun);
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.waited.fetch_add(micros, Ordering::Relaxed);
@@ -182,5 +216,18 @@ struct Held {
 impl AsRef<[u8]> for Held {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_of_ipv6_has_one_share() {
+        let network = |text: &str| network_of(text.parse().unwrap());
+        assert_eq!(network("2001:db8:1:2::1"), network("2001:db8:1:2:ffff::9"));
+        assert_ne!(network("2001:db8:1:2::1"), network("2001:db8:1:3::1"));
+        assert_ne!(network("10.0.0.1"), network("10.0.0.2"));
     }
 }

@@ -118,6 +118,8 @@ impl Server {
         let (stop_time, connections) = (settings.limits.stop_time, settings.limits.connections);
         let clock = Arc::clone(&self.gateway.state().clock);
         let room = Arc::new(Semaphore::new(connections.max(1)));
+        let waiting = Arc::new(Semaphore::new(connections.max(1)));
+        let service = self.service();
         let (stopping, is_stopping) = watch::channel(false);
         let mut running = JoinSet::new();
         let mut stop = pin!(stop.fuse());
@@ -135,13 +137,35 @@ impl Server {
                     continue;
                 }
             };
-            let Some(caller) = self.caller(&stream) else {
+            let Some((remote, local)) = addresses(&stream) else {
                 continue;
             };
-            let serve = self.serve(stream, caller, is_stopping.clone());
+            let admission = Arc::clone(&self.gateway.state().admission);
+            if let Some(caller) = admission.connect(remote, local) {
+                let serve = service.serve(stream, caller, is_stopping.clone());
+                running.spawn(async move {
+                    serve.await;
+                    drop(permit);
+                });
+                continue;
+            }
+            // A client that is turned away may take what it asked for as missing. It waits, unread, and takes no place of others.
+            let Ok(place) = Arc::clone(&waiting).try_acquire_owned() else {
+                continue;
+            };
+            drop(permit);
+            let (room, is_stopping) = (Arc::clone(&room), is_stopping.clone());
+            let (service, mut stopped) = (service.clone(), is_stopping.clone());
             running.spawn(async move {
-                serve.await;
-                drop(permit);
+                let caller = tokio::select! {
+                    caller = admission.connect_later(remote, local) => caller,
+                    _told = stopped.wait_for(|stopping| *stopping) => None,
+                };
+                drop(place);
+                let Some(caller) = caller else { return };
+                if let Ok(_permit) = room.acquire_owned().await {
+                    service.serve(stream, caller, is_stopping).await;
+                }
             });
         }
         drop(self.listener);
@@ -164,17 +188,24 @@ impl Server {
         Ok((stream, permit))
     }
 
-    fn caller(&self, stream: &TcpStream) -> Option<Caller> {
-        // A client may be gone already.
-        let (remote, local) = (stream.peer_addr().ok()?, stream.local_addr().ok()?);
-        stream.set_nodelay(true).ok()?;
-        let plain = |address: SocketAddr| -> IpAddr { address.ip().to_canonical() };
-        self.gateway
-            .state()
-            .admission
-            .connect(plain(remote), plain(local))
+    fn service(&self) -> Service {
+        Service {
+            gateway: self.gateway.clone(),
+            purpose: self.purpose,
+            log: self.log.clone(),
+        }
     }
+}
 
+/// The part of a server that answers on a connection.
+#[derive(Clone)]
+struct Service {
+    gateway: Gateway,
+    purpose: Purpose,
+    log: Option<AccessLog>,
+}
+
+impl Service {
     fn serve(
         &self,
         stream: TcpStream,
@@ -188,7 +219,7 @@ impl Server {
             .header_read_timeout(limits.header_time)
             .max_buf_size((limits.header_bytes + limits.target_bytes).max(8 << 10) * HEADER_ROOM);
         let clock = Arc::clone(&self.gateway.state().clock);
-        let stream = Watched::new(stream, clock, limits.write_time);
+        let stream = Watched::new(stream, clock, limits.write_time, limits.write_rate);
         let (gateway, log, purpose) = (self.gateway.clone(), self.log.clone(), self.purpose);
         let service = service_fn(move |request: Request<Incoming>| {
             let (gateway, log, caller) = (gateway.clone(), log.clone(), caller.clone());
@@ -219,6 +250,14 @@ impl fmt::Debug for Server {
             .field("purpose", &self.purpose)
             .finish_non_exhaustive()
     }
+}
+
+/// The addresses of a connection, of the client and of this machine; `None` if the client is gone already.
+fn addresses(stream: &TcpStream) -> Option<(IpAddr, IpAddr)> {
+    let (remote, local) = (stream.peer_addr().ok()?, stream.local_addr().ok()?);
+    stream.set_nodelay(true).ok()?;
+    let plain = |address: SocketAddr| -> IpAddr { address.ip().to_canonical() };
+    Some((plain(remote), plain(local)))
 }
 
 async fn answer(

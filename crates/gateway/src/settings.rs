@@ -80,8 +80,10 @@ impl Default for Settings {
 pub struct Limits {
     /// Connections at once; more wait to be accepted. Default: 1,024.
     pub connections: usize,
-    /// Connections at once from one address; more are closed. Default: 768.
+    /// Connections at once from one address, or from one network of 64 bits of IPv6; more wait. Default: 768.
     pub connections_per_address: usize,
+    /// How long a connection waits, unread, while its address has as many as it may have, before it is closed. Default: 60 s.
+    pub connection_wait: Duration,
     /// Reads of storage at once; more wait. Default: 64.
     pub reads: usize,
     /// Reads of storage at once for one address. Default: 48.
@@ -98,8 +100,11 @@ pub struct Limits {
     pub target_bytes: usize,
     /// How long a client may take to send the headers of a request, and how long a connection may be idle. Default: 30 s.
     pub header_time: Duration,
-    /// How long a client may take no bytes of a response. Default: 30 s.
+    /// How long a client may take too few bytes of a response. Default: 30 s.
     pub write_time: Duration,
+    /// Bytes per second that a client has to take of a response that waits for it, on average over that time. Default:
+    /// 16 KiB.
+    pub write_rate: u64,
     /// How long requests may go on after the server was asked to stop. Default: 10 s.
     pub stop_time: Duration,
 }
@@ -109,6 +114,7 @@ impl Default for Limits {
         Self {
             connections: 1024,
             connections_per_address: 768,
+            connection_wait: Duration::from_secs(60),
             reads: 64,
             reads_per_address: 48,
             bytes: 256 << 20,
@@ -118,6 +124,7 @@ impl Default for Limits {
             target_bytes: 8 << 10,
             header_time: Duration::from_secs(30),
             write_time: Duration::from_secs(30),
+            write_rate: 16 << 10,
             stop_time: Duration::from_secs(10),
         }
     }

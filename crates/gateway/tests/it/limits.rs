@@ -137,6 +137,7 @@ async fn an_address_has_no_more_connections_than_its_share() {
     let (store, _) = Store::small().await;
     let mut settings = Settings::default();
     settings.limits.connections_per_address = 2;
+    settings.limits.connection_wait = Duration::from_millis(300);
     let world = World::with(&store, settings).await;
     let mut kept = Vec::new();
     for _ in 0..2 {
@@ -153,6 +154,58 @@ async fn an_address_has_no_more_connections_than_its_share() {
     let ended = timeout(LONG, third.read_to_end(&mut reply)).await.unwrap();
     assert!(ended.is_err() || reply.is_empty());
     drop(kept);
+}
+
+/// A client that is turned away may take what it asked for as missing.
+#[tokio::test]
+async fn a_connection_over_the_share_waits_for_another_to_end() {
+    let (store, _) = Store::small().await;
+    let mut settings = Settings::default();
+    settings.limits.connections_per_address = 1;
+    let world = World::with(&store, settings).await;
+    let request = format!("GET /-/health HTTP/1.1\r\nHost: {}\r\n\r\n", world.address);
+    let mut part = [0; 12];
+    let mut first = TcpStream::connect(world.address).await.unwrap();
+    first.write_all(request.as_bytes()).await.unwrap();
+    first.read_exact(&mut part).await.unwrap();
+    let mut second = TcpStream::connect(world.address).await.unwrap();
+    second.write_all(request.as_bytes()).await.unwrap();
+    let early = timeout(Duration::from_millis(200), second.read_exact(&mut part)).await;
+    assert!(early.is_err(), "it waits: {early:?}");
+    drop(first);
+    let answered = timeout(LONG, second.read_exact(&mut part)).await;
+    answered.unwrap().unwrap();
+    assert_eq!(&part, b"HTTP/1.1 200");
+}
+
+/// Each of its bytes is progress, and it would keep the room of a chunk for days.
+#[tokio::test]
+async fn a_client_that_takes_too_little_is_left() {
+    let store = Store::new().await;
+    let session = store.session().await;
+    put(&session, "/a", &array(1)).await;
+    chunk(&session, "/a", &[0], bytes(0, 32 << 20)).await;
+    commit(&session, "large").await;
+    let mut settings = Settings::default();
+    settings.limits.write_time = Duration::from_millis(500);
+    settings.limits.write_rate = 1 << 30;
+    let world = World::with(&store, settings).await;
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut stream = socket.connect(world.address).await.unwrap();
+    let request = format!(
+        "GET /main/a/c/0 HTTP/1.1\r\nHost: {}\r\n\r\n",
+        world.address
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let given_up = timeout(LONG, async {
+        let mut part = [0; 4096];
+        while !is_given_up(&world).await {
+            let _ = timeout(Duration::from_millis(20), stream.read(&mut part)).await;
+            SystemClock.sleep(Duration::from_millis(20)).await;
+        }
+    });
+    given_up.await.unwrap();
 }
 
 #[tokio::test]
