@@ -15,6 +15,8 @@ use crate::versions::Versions;
 
 /// Snapshots whose times are kept.
 const TIMES: usize = 1024;
+/// Cursors that are kept.
+const CURSORS: usize = 64;
 /// Hierarchies in format 2 that are kept.
 const V2_TREES: usize = 8;
 
@@ -41,6 +43,8 @@ pub(crate) struct Mount {
     /// Hierarchies in format 2.
     pub(crate) v2_trees: Arc<Cache<SnapshotId, Arc<Tree>>>,
     pub(crate) shard_indexes: ShardIndexes,
+    /// The snapshots where pages of histories begin, by the cursors that are too long to be spelt.
+    pub(crate) cursors: Cache<String, Arc<[SnapshotId]>>,
     /// When snapshots were written.
     times: Cache<SnapshotId, SystemTime>,
     /// The one place for work that takes long.
@@ -57,6 +61,7 @@ impl Mount {
             documents: Documents::new(settings.document_cache_bytes, settings.consolidated_nodes),
             v2_trees: Arc::new(Cache::new(V2_TREES)),
             shard_indexes: ShardIndexes::default(),
+            cursors: Cache::new(CURSORS),
             times: Cache::new(TIMES),
             work: Arc::new(Semaphore::new(1)),
         }

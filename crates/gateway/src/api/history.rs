@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::time::SystemTime;
 
+use http::StatusCode;
 use icefield::{MERGED_SNAPSHOT, RefList, SnapshotId, SnapshotInfo};
 use serde_json::{Map, Value, json};
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::answer::ApiAnswer;
 use super::values::{number, set_text};
@@ -20,6 +22,8 @@ const REFS: usize = 10_000;
 const PAGE: u64 = 100;
 /// Snapshots that one search looks at.
 const SCANNED: usize = 2_000;
+/// Snapshots of a cursor that are spelt in it.
+const SPELT: usize = 64;
 /// Bytes of a message.
 const MESSAGE: usize = 16 << 10;
 /// Bytes of the metadata of a snapshot.
@@ -133,7 +137,7 @@ pub(crate) async fn page(mount: &Mount, target: &Target) -> Result<ApiAnswer, Fa
     let refs = mount.repository().refs().await;
     let names = refs.as_ref().map(RefNames::among).unwrap_or_default();
     let tips: Vec<SnapshotId> = match (target.parameter("cursor"), target.parameter("from")) {
-        (Some(cursor), _) if !cursor.is_empty() => read_cursor(cursor)?,
+        (Some(cursor), _) if !cursor.is_empty() => read_cursor(mount, cursor)?,
         (_, Some(from)) if !from.is_empty() => {
             vec![mount.versions.find(from, Freshness::Now).await?.id]
         }
@@ -204,18 +208,29 @@ impl<'a> Frontier<'a> {
         Ok(info)
     }
 
-    /// Where the next page begins: the snapshots that wait.
+    /// Where the next page begins: the snapshots that wait, or where they are remembered if a URL cannot hold them.
     fn cursor(self) -> Option<String> {
-        let ids: Vec<String> = self
-            .waiting
-            .into_iter()
-            .map(|(_, id)| id.to_string())
-            .collect();
-        (!ids.is_empty()).then(|| ids.join("."))
+        let ids: Vec<SnapshotId> = self.waiting.into_iter().map(|(_, id)| id).collect();
+        if ids.is_empty() {
+            return None;
+        }
+        let texts: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        let text = texts.join(".");
+        if ids.len() <= SPELT {
+            return Some(text);
+        }
+        let name = format!("~{:032x}", xxh3_128(text.as_bytes()));
+        self.mount.cursors.insert(name.clone(), ids.into());
+        Some(name)
     }
 }
 
-fn read_cursor(text: &str) -> Result<Vec<SnapshotId>, Failure> {
+fn read_cursor(mount: &Mount, text: &str) -> Result<Vec<SnapshotId>, Failure> {
+    if text.starts_with('~') {
+        let known = mount.cursors.get(text).map(|ids| ids.to_vec());
+        let forgotten = "the cursor is forgotten: begin with the first page again";
+        return known.ok_or_else(|| Failure::new(StatusCode::GONE, "not-found", forgotten));
+    }
     let ids = text
         .split('.')
         .map(str::parse)

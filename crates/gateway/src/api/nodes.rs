@@ -20,6 +20,8 @@ const PAGE: u64 = 500;
 const TITLE: usize = 256;
 /// Bytes of a document.
 const DOCUMENT: usize = 1_000_000;
+/// Codecs of one array.
+const CODECS: usize = 64;
 /// Paths whose nodes are left out.
 const HIDDEN: usize = 64;
 
@@ -36,7 +38,16 @@ pub(crate) async fn tree(mount: &Mount, text: &str, target: &Target) -> Result<A
     let (arrays, groups) = (count(NodeKind::Array), count(NodeKind::Group));
     nodes.retain(|node, _| !hidden.iter().any(|hidden| hidden.is_ancestor_of(node)));
     if !query.is_empty() {
-        nodes = matching(&version, nodes, &query)?;
+        // Each document is parsed: one request at a time, on a thread that may compute.
+        let alone = mount.alone().await;
+        let searched = version.clone();
+        let found = tokio::task::spawn_blocking(move || {
+            let _alone = alone;
+            matching(&searched, nodes, &query)
+        });
+        nodes = found
+            .await
+            .unwrap_or_else(|error| Err(Failure::damage(error.to_string())))?;
     }
     let mut sorted: Vec<(NodePath, Option<NodeKind>)> = nodes.into_iter().collect();
     sorted.sort_by(|a, b| a.0.cmp_segments(&b.0));
@@ -197,7 +208,13 @@ fn described(
     object.insert("shape".to_owned(), ints(&array.shape));
     object.insert("chunk_shape".to_owned(), ints(&array.chunk_shape));
     object.insert("chunk_counts".to_owned(), json!(array.chunk_counts));
-    object.insert("dimension_names".to_owned(), json!(array.dimension_names));
+    let names = array.dimension_names.as_ref().map(|names| {
+        let names = names.iter().map(|name| name.as_deref());
+        names
+            .map(|name| name.map(|name| cut(name, TITLE)))
+            .collect::<Vec<_>>()
+    });
+    object.insert("dimension_names".to_owned(), json!(names));
     object.insert(
         "data_type".to_owned(),
         name_of(&document["data_type"]).into(),
@@ -207,6 +224,9 @@ fn described(
     object.insert("shard".to_owned(), shard);
     let fill = match &document["fill_value"] {
         Value::String(text) => cut(text, TITLE).into(),
+        Value::Array(_) | Value::Object(_) => {
+            cut(&document["fill_value"].to_string(), TITLE).into()
+        }
         value => value.clone(),
     };
     object.insert("fill_value".to_owned(), fill);
@@ -229,7 +249,7 @@ fn described(
 /// The name of an extension, which may stand alone.
 fn name_of(extension: &Value) -> &str {
     let name = extension.as_str().or(extension["name"].as_str());
-    name.unwrap_or("?")
+    cut(name.unwrap_or("?"), TITLE)
 }
 
 /// The names of codecs, those of inner chunks behind that of shards, and the shape of inner chunks.
@@ -239,7 +259,8 @@ fn codecs(codecs: &Value) -> (Vec<String>, Value) {
         names.push(name_of(codec).to_owned());
         let settings = &codec["configuration"];
         if name_of(codec) == "sharding_indexed" {
-            shard = settings["chunk_shape"].clone();
+            let shape = settings["chunk_shape"].as_array();
+            shard = shape.into_iter().flatten().take(CODECS).cloned().collect();
             let inner = settings["codecs"].as_array();
             names.extend(
                 inner
@@ -249,5 +270,6 @@ fn codecs(codecs: &Value) -> (Vec<String>, Value) {
             );
         }
     }
+    names.truncate(CODECS);
     (names, shard)
 }

@@ -342,3 +342,36 @@ async fn sizes_and_checks_are_those_of_the_command_line() {
     let reads = world.reads();
     assert_eq!((reads.of("chunks").get, reads.total.writes()), (0, 0));
 }
+
+/// As many tips as a URL cannot spell.
+#[tokio::test]
+async fn a_history_of_many_branches_comes_in_pages() {
+    let (store, first) = Store::small().await;
+    let mut expected = vec![first.to_string()];
+    for number in 0..170 {
+        let name = format!("b{number}");
+        icefield::landed(store.writer.create_branch(&name, first).await.unwrap()).unwrap();
+        let branch = icefield::BranchName::parse(&name).unwrap();
+        let session = store.writer.write_session(branch).await.unwrap();
+        put(&session, "/x", &array(1)).await;
+        expected.push(commit(&session, &name).await.to_string());
+    }
+    let world = World::serving(&store).await;
+    let (mut found, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = get(&world, &format!("/-/api/ocean/history?cursor={cursor}")).await;
+        let snapshots = page["snapshots"].as_array().unwrap().iter();
+        found.extend(snapshots.map(|it| it["id"].as_str().unwrap().to_owned()));
+        match page["next"].as_str() {
+            Some(next) => cursor = next.to_owned(),
+            None => break,
+        }
+        assert!(cursor.len() < 2000, "{} bytes of a cursor", cursor.len());
+    }
+    expected.sort_unstable();
+    found.sort_unstable();
+    found.retain(|id| expected.contains(id));
+    assert_eq!(found, expected);
+    let forgotten = world.get("/-/api/ocean/history?cursor=~0").await;
+    assert_eq!(forgotten.status, 410);
+}

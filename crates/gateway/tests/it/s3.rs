@@ -380,7 +380,7 @@ async fn failures_have_codes_that_do_not_mean_absence() {
     let access = icefield::VirtualAccess::none()
         .grant_storage("s3://archive/2015", archive)
         .unwrap();
-    let granted = icefield::Repository::builder(store.storage.clone())
+    let granted = icefield::Repository::builder(Arc::clone(&store.storage))
         .virtual_access(access)
         .open()
         .await

@@ -1,5 +1,7 @@
 //! Who may read, and what a request may look like.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use icefield_gateway::{Access, Origins, Settings};
@@ -356,7 +358,7 @@ async fn the_api_shows_where_a_repository_is_to_programs_of_this_computer_alone(
             ..Settings::default()
         };
         let gateway = icefield_gateway::Gateway::new(vec![served.clone()], settings).unwrap();
-        let counting = icefield::storage::wrap::CountingStorage::new(store.storage.clone());
+        let counting = icefield::storage::wrap::CountingStorage::new(Arc::clone(&store.storage));
         let world = World::run(gateway, counting).await;
         let index = world.get("/-/api").await.json();
         assert_eq!(index["repositories"][0]["location"], expected);
