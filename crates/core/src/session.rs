@@ -17,7 +17,6 @@ mod hold;
 mod lease;
 mod list;
 mod merge;
-mod packed;
 mod pending;
 mod phase;
 mod preload;

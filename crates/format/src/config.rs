@@ -7,7 +7,6 @@
 mod containers;
 mod flexbuffers;
 mod manifest;
-mod packing;
 mod repository;
 mod second;
 mod section;

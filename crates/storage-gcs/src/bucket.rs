@@ -155,9 +155,7 @@ impl fmt::Debug for Bucket {
 #[async_trait]
 impl Remote for Bucket {
     fn capabilities(&self) -> Capabilities {
-        let mut capabilities = Capabilities::full(KeyForm::ObjectStorePath);
-        capabilities.remote = true;
-        capabilities
+        Capabilities::full(KeyForm::ObjectStorePath)
     }
 
     fn place(&self) -> String {

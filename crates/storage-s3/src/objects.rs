@@ -25,7 +25,6 @@ impl Remote for Bucket {
         let mut capabilities = Capabilities::full(KeyForm::Raw);
         capabilities.exact_versions = false;
         capabilities.hides_missing = true;
-        capabilities.remote = true;
         capabilities
     }
 

@@ -15,7 +15,6 @@ mod history;
 mod inspect;
 mod look;
 mod refs;
-mod repack;
 mod rewrite_manifests;
 mod strays;
 mod upgrade;

@@ -45,22 +45,14 @@ pub(super) async fn write(
     tip: Option<&Tip>,
     description: Description<'_>,
 ) -> Result<Written, CommitError> {
-    if !session.shared().unwritten.is_empty() {
-        // All packs were stored before. No argument for that is worth as much as a look: a manifest must never name another.
-        let objects = session.state()?.objects();
-        session.check_stored(&objects)?;
-    }
-    let (base, changes, relocations, mut metadata, newer_than) = {
+    let (base, changes, mut metadata, newer_than) = {
         let state = session.state()?;
         let (base, changes) = (Arc::clone(&state.base), Arc::clone(&state.changes));
         let newer_than = state.newer_than.max(base.snapshot().flushed_at());
-        let relocations = Arc::clone(&state.relocations);
-        let metadata = state.metadata.clone();
-        (base, changes, relocations, metadata, newer_than)
+        (base, changes, state.metadata.clone(), newer_than)
     };
     let rewrite = description.rewrite;
-    let may_be_empty = description.allow_empty || !relocations.is_empty();
-    if changes.is_empty() && !may_be_empty && rewrite == ManifestRewrite::No {
+    if changes.is_empty() && !description.allow_empty && rewrite == ManifestRewrite::No {
         return Err(CommitError::NothingToCommit);
     }
     metadata.extend(description.metadata.clone());
@@ -77,7 +69,6 @@ pub(super) async fn write(
         base: &base,
         changes: &changes,
         rewrite,
-        relocations: &relocations,
         lost: description.lost,
         extents: description.extents,
     };
@@ -95,7 +86,7 @@ pub(super) async fn write(
             splits.into_iter().map(|it| (it.kept, it.jobs)).unzip();
         if rewrite != ManifestRewrite::No
             && changes.is_empty()
-            && !may_be_empty
+            && !description.allow_empty
             && jobs.iter().all(Vec::is_empty)
         {
             return Err(CommitError::NothingToCommit);

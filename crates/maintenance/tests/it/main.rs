@@ -27,7 +27,6 @@ mod copies;
 mod downgrade;
 mod expire;
 mod interrupted;
-mod packs;
 mod serial;
 mod source;
 mod tasks;
