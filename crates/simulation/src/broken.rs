@@ -14,8 +14,6 @@ use icefield_storage::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::Role;
-
 /// A planted bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -44,19 +42,6 @@ impl Broken {
         Self::NoFloor,
         Self::HastyWriters,
     ];
-
-    /// Returns the actors without which the bug cannot show.
-    pub(crate) fn needs(self) -> &'static [Role] {
-        match self {
-            Self::IgnoresConditions | Self::HastyWriters => {
-                &[Role::Bank, Role::Ledger, Role::Register]
-            }
-            Self::CreatesOver => &[Role::Refs, Role::Refs, Role::Refs, Role::Bank],
-            Self::ForgetsWrites => &[Role::Bank, Role::Ledger, Role::Window],
-            Self::ReadsStale => &[Role::Register, Role::Reader],
-            Self::NoFloor => &[Role::Slow, Role::Collector, Role::Bank],
-        }
-    }
 
     /// Returns the least rate of faults without which the bug cannot show.
     pub(crate) fn faults(self) -> u64 {

@@ -165,7 +165,7 @@ impl Scenario {
     #[must_use]
     pub fn with_broken(mut self, broken: Broken) -> Self {
         self.broken = Some(broken);
-        let needed = broken.needs().iter().map(|role| Actor {
+        let needed = needs(broken).iter().map(|role| Actor {
             role: *role,
             rounds: 4,
             skew_ms: 0,
@@ -236,5 +236,18 @@ impl Scenario {
             }
             return smallest;
         }
+    }
+}
+
+/// Returns the actors without which a planted bug cannot show.
+fn needs(broken: Broken) -> &'static [Role] {
+    match broken {
+        Broken::IgnoresConditions | Broken::HastyWriters => {
+            &[Role::Bank, Role::Ledger, Role::Register]
+        }
+        Broken::CreatesOver => &[Role::Refs, Role::Refs, Role::Refs, Role::Bank],
+        Broken::ForgetsWrites => &[Role::Bank, Role::Ledger, Role::Window],
+        Broken::ReadsStale => &[Role::Register, Role::Reader],
+        Broken::NoFloor => &[Role::Slow, Role::Collector, Role::Bank],
     }
 }
