@@ -21,7 +21,7 @@
 //! let repository = icefield::create("memory:").await?;
 //! let served = Served { name: "ocean".into(), location: "memory:".into(), repository };
 //! let gateway = Gateway::new(vec![served], Settings::default())?;
-//! let request = http::Request::get("/main/").header("host", "localhost").body(())?;
+//! let request = http::Request::get("/-/health").header("host", "localhost").body(())?;
 //! let response = gateway.respond(&request.into_parts().0, &gateway.local_caller()).await;
 //! assert_eq!(response.status(), 200);
 //! # Ok(())
