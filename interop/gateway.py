@@ -29,7 +29,7 @@ import zarr.storage
 
 from lib import ROOT, case, icefield, leave, run_cases
 
-# What is not yet part of the specification of Zarr, and that no consolidated metadata was found where none is asked for.
+# Warnings of features that the Zarr specification does not have yet, and of consolidated metadata that is not asked for.
 warnings.simplefilter("ignore")
 
 try:

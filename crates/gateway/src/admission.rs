@@ -46,7 +46,7 @@ impl Budget {
     }
 }
 
-/// What one address may have in flight.
+/// The requests and bytes that one address may have in flight.
 #[derive(Debug)]
 struct Share {
     budget: Budget,
@@ -174,7 +174,7 @@ impl Admission {
     pub(crate) async fn turn(&self, caller: &Caller, bytes: u64) -> Turn {
         let share = &caller.share.budget;
         let begun = self.clock.monotonic();
-        // Room first: who waits for it, because clients take their bytes slowly, keeps no turn from others.
+        // A request waits for room before it takes a turn: slow clients hold room, and must not hold turns, too.
         let room = [share.room(bytes).await, self.all.room(bytes).await];
         let reads = [share.turn().await, self.all.turn().await];
         let turn = Turn { reads, room };

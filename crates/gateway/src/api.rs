@@ -1,6 +1,6 @@
 //! The JSON API of the explorer, below `/-/api`: histories, hierarchies, differences, the places of chunks.
 //!
-//! What takes long is done for one request at a time and ends when its client leaves. Lists are cut into pages, texts at
+//! Long work is done for one request at a time and ends when its client leaves. Lists are cut into pages, texts at
 //! bounds, and numbers that a browser cannot hold are texts.
 
 mod answer;

@@ -76,7 +76,7 @@ pub(crate) async fn answer(
             snapshot: None,
         };
     }
-    // Whoever opens a hierarchy sees it as it is now; its chunks come from there, unless the branch moves meanwhile.
+    // A document shows the branch as it is now; the chunks that follow come from there, unless the branch moves meanwhile.
     let freshness = match is_opened(&key, wanted.is_directory) && request.method == Method::GET {
         true => Freshness::Now,
         false => Freshness::Recent,
@@ -104,7 +104,7 @@ pub(crate) async fn answer(
             if version.stability == Stability::Fixed
                 && failure.status == StatusCode::INTERNAL_SERVER_ERROR
             {
-                // What is missing may have been collected with its snapshot.
+                // A missing object may have been collected with its snapshot.
                 if let Err(gone) = wanted.mount.versions.check(version.id).await {
                     failure = gone;
                 }

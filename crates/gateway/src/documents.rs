@@ -127,7 +127,7 @@ impl Documents {
         .await
     }
 
-    /// Returns a document, and makes it on a thread that may compute if it is not ready. Whoever asks meanwhile waits.
+    /// Returns a document, and makes it on a thread that may compute if it is not ready. Concurrent requests for it wait.
     pub(crate) async fn get(
         &self,
         name: Name,
@@ -209,7 +209,7 @@ fn consolidated(
         .collect();
     if below.len() > limit {
         let why = format!("no; {} nodes are more than {limit}", below.len());
-        // What it says itself may be of another time.
+        // The consolidated metadata that it stores may be of another time.
         let document = match is_consolidated(&stored) {
             true => format!("{{{own}}}").into(),
             false => stored,

@@ -12,7 +12,7 @@ include!(concat!(env!("OUT_DIR"), "/explore.rs"));
 
 /// Where decoders of codecs run: they make functions of text, which the page itself must not.
 const WORKER: &str = "worker.js";
-/// What the page may load: its own files and the data of this server.
+/// The sources that the page may load: its own files and the data of this server.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types icefield-worker";
 const WORKER_POLICY: &str =
     "default-src 'none'; script-src 'self' 'unsafe-eval' 'wasm-unsafe-eval'; connect-src 'self'";

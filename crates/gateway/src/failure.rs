@@ -61,8 +61,8 @@ impl Failure {
         Self::new(StatusCode::GONE, "not-found", message)
     }
 
-    /// The failure of a chunk of something that is not there. Who opens a hierarchy is told so by 404; a program that asks for
-    /// a chunk has the hierarchy open, and 404 would be a chunk that was never written.
+    /// Turns the failure into that of a chunk. A request for a document gets 404 where nothing is; a program that asks for a chunk has
+    /// the hierarchy open, and takes 404 for a chunk that was never written.
     pub(crate) fn for_chunk(self) -> Self {
         match self.status {
             StatusCode::NOT_FOUND => Self::new(StatusCode::GONE, self.kind, self.message),

@@ -1,4 +1,4 @@
-//! Who may ask for anything: the name of the server, the page that a request comes from, the token, the size of the request.
+//! The checks before a request is answered: the name of the server, the page that a request comes from, the token, the size of the request.
 
 use std::net::IpAddr;
 

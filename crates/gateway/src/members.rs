@@ -1,6 +1,6 @@
 //! The members of a JSON object as they are spelt, without reading their values.
 //!
-//! Documents of other programs may hold `NaN`, which is no JSON, and numbers that no float can hold. What is joined to
+//! Documents of other programs may hold `NaN`, which is no JSON, and numbers that no float can hold. A document that is joined to
 //! other documents stays as its writer spelt it.
 
 /// The members of an object: the name as it is spelt, quotes included, and the value.

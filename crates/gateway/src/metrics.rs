@@ -203,7 +203,7 @@ impl Drop for Running {
     }
 }
 
-/// What the operating system knows of this process, where it says so below `/proc`.
+/// Figures of the operating system on this process, where `/proc` has them.
 #[derive(Debug)]
 struct Process;
 

@@ -27,7 +27,7 @@ pub struct Served {
     pub name: String,
     /// Where it is, as it may be shown: without credentials.
     pub location: String,
-    /// The repository. What it may refer to elsewhere was granted when it was opened.
+    /// The repository. Its virtual references were granted when it was opened.
     pub repository: Repository,
 }
 

@@ -1,4 +1,4 @@
-//! What a log and the metrics know of a request, and the last requests.
+//! The facts of a request that the log and the metrics record, and the last requests.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -23,7 +23,7 @@ const PATH: usize = 1 << 10;
 /// Bytes of a name of a program that are kept.
 const AGENT: usize = 128;
 
-/// What is known of a request when its response begins.
+/// The facts of a request that are known when its response begins.
 #[derive(Clone, Debug)]
 pub(crate) struct Observation {
     /// The time of its arrival.
@@ -150,7 +150,7 @@ pub(crate) struct RequestLog(Mutex<(u64, VecDeque<(u64, Observation)>)>);
 
 impl RequestLog {
     pub(crate) fn record(&self, observation: &Observation) {
-        // Whoever shows the log asks for it all the time.
+        // The page that shows the log asks for it all the time.
         if observation.route == "requests" {
             return;
         }

@@ -1,4 +1,4 @@
-//! What a path asks for. All that is not a version lies below `/-/`, which no ref hides: a branch called `-` is `branch:-`.
+//! The meaning of a path. Everything but versions lies below `/-/`, which no ref hides: a branch called `-` is `branch:-`.
 
 /// A view of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl View {
     }
 }
 
-/// What a path asks for in a repository.
+/// The meaning of a path within a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route<'a> {
     /// The list of versions.

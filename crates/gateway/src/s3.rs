@@ -1,7 +1,7 @@
 //! Read-only S3, on a port of its own, for programs that read Zarr from buckets only.
 //!
 //! A bucket is a repository, `NAME-v2` its view in Zarr v2; a key is `REF/path`. Paths are in path style, requests may be
-//! unsigned, and signatures are not looked at: who needs a token has no S3.
+//! unsigned, and signatures are ignored: a server that asks for tokens has no S3.
 
 mod listing;
 mod pages;
@@ -28,7 +28,7 @@ use crate::state::State;
 use crate::target::Target;
 use crate::transfer::{cut, set, takes_failures_for_absence};
 
-/// What the name of a bucket ends with that shows Zarr v2.
+/// The end of the name of a bucket that shows Zarr v2.
 pub(crate) const V2: &str = "-v2";
 
 /// Answers a request in the protocol of S3.

@@ -35,14 +35,14 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Bytes of headers that are read before a request is refused: more than the bound, so that the refusal can say why.
 const HEADER_ROOM: usize = 4;
 
-/// What a server answers with.
+/// The service behind a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     /// Everything.
     Gateway,
     /// The protocol of S3.
     S3,
-    /// The page of metrics alone, to everybody.
+    /// The page of metrics alone, without a token.
     Metrics,
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Who may read.
+/// The clients that may read.
 #[derive(Clone, Default)]
 pub enum Access {
     /// Everybody who reaches the server.
@@ -37,7 +37,7 @@ pub enum Origins {
 /// The settings of a gateway.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who may read. Default: everybody who reaches the server.
+    /// The clients that may read. Default: all that reach the server.
     pub access: Access,
     /// The websites whose scripts may read. Default: none.
     pub origins: Origins,

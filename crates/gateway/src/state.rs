@@ -10,7 +10,7 @@ use crate::mount::Mount;
 use crate::observation::RequestLog;
 use crate::settings::Settings;
 
-/// What all requests share.
+/// The state that all requests share.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) mounts: Vec<Mount>,

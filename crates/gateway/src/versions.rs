@@ -33,7 +33,7 @@ pub(crate) enum Stability {
 pub(crate) enum Freshness {
     /// The ref is read.
     Now,
-    /// What was read a moment ago will do.
+    /// A ref that was read a moment ago is fresh enough.
     Recent,
 }
 

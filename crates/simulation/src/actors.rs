@@ -1,4 +1,4 @@
-//! What each process does, round after round.
+//! The work of each process, round after round.
 
 mod maintenance;
 mod readers;

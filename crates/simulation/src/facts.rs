@@ -1,4 +1,4 @@
-//! What the actors were told: all that a judge needs to know beside the repository.
+//! The answers that the actors got: all that a judge needs beside the repository.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use icefield::SnapshotId;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts(Arc<Mutex<Known>>);
 
-/// What is known.
+/// The answers and counts of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     /// Commits on `main` that were acknowledged.

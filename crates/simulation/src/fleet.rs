@@ -16,7 +16,7 @@ const MOST_STEPS: u64 = 5_000_000;
 /// The longest time of a step, in microseconds.
 const LONGEST_STEP_US: u64 = 2_000;
 
-/// What a task ends with: a rule that does not hold, in words.
+/// The end of a task; the error is a rule that does not hold, in words.
 pub(crate) type Ended = Result<(), String>;
 
 struct Awake(AtomicBool);
@@ -37,7 +37,7 @@ pub(crate) struct Task {
     pub(crate) counts: bool,
 }
 
-/// What others do to a task.
+/// The switches by which disruptions act on a task.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     pub(crate) is_down: AtomicBool,

@@ -1,4 +1,4 @@
-//! What is looked at when all actors have ended and every write has arrived.
+//! The judgement of a run, when all actors have ended and every write has arrived.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What every actor can do: open the repository, read and write numbers, commit, and tell failures that a store may give from
+//! The abilities that all actors share: open the repository, read and write numbers, commit, and tell failures that a store may give from
 //! those that no store may cause.
 
 use std::sync::Arc;
@@ -62,7 +62,7 @@ pub(crate) fn trouble(error: impl Into<Error>) -> Trouble {
         | ErrorKind::Conflict
         | ErrorKind::OutcomeUnknown
         | ErrorKind::Interrupted => Trouble::Later,
-        // What was named may have gone meanwhile, or come.
+        // A ref or snapshot may have gone meanwhile, or come.
         ErrorKind::NotFound | ErrorKind::AlreadyExists => Trouble::Later,
         // So a handle answers whose repository was upgraded meanwhile, or is in the middle of that.
         ErrorKind::Unsupported | ErrorKind::ReadOnly => Trouble::Later,

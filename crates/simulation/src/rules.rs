@@ -1,4 +1,4 @@
-//! What must hold at every snapshot of every ref, and what a whole run must have kept.
+//! The rules of every snapshot of every ref, and those of a whole run.
 
 use std::collections::{BTreeMap, BTreeSet};
 

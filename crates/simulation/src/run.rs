@@ -21,7 +21,7 @@ use crate::scenario::{Disruption, DisruptionKind, Scenario};
 use crate::time::WorldTime;
 use crate::trace::Trace;
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The first rule that did not hold.

@@ -1,4 +1,4 @@
-//! What a run consists of: drawn from a seed, written down as JSON, and made smaller while it still fails.
+//! The parts of a run: drawn from a seed, written down as JSON, and made smaller while it still fails.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub struct Scenario {
     pub faults: u64,
     /// The processes.
     pub actors: Vec<Actor>,
-    /// What befalls them.
+    /// The disruptions that befall them.
     pub disruptions: Vec<Disruption>,
     /// A planted bug of the store or of the protocol.
     pub broken: Option<Broken>,
@@ -32,7 +32,7 @@ pub struct Scenario {
 /// One process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Actor {
-    /// What it does.
+    /// Its work.
     pub role: Role,
     /// How often.
     pub rounds: u32,
@@ -40,7 +40,7 @@ pub struct Actor {
     pub skew_ms: i64,
 }
 
-/// What a process does.
+/// The work of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -81,11 +81,11 @@ pub struct Disruption {
     pub at_s: u64,
     /// For how many seconds.
     pub for_s: u64,
-    /// What.
+    /// The kind.
     pub kind: DisruptionKind,
 }
 
-/// What befalls a process.
+/// A kind of disruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DisruptionKind {

@@ -1,4 +1,4 @@
-//! What happened in a run, as one number: equal for equal runs.
+//! The events of a run as one number: equal for equal runs.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -26,7 +26,7 @@ pub(crate) struct Serve {
     /// The address to listen on, or a name by which clients call this server (repeatable).
     #[arg(long, value_name = "ADDRESS|NAME")]
     pub(crate) host: Vec<String>,
-    /// Let everybody read who reaches the server.
+    /// Let every client read that reaches the server.
     #[arg(long, conflicts_with = "token_file")]
     pub(crate) public: bool,
     /// The file whose first line is the token that readers have to send. Without it, ICEFIELD_TOKEN may hold the token.

@@ -90,7 +90,7 @@ pub(super) async fn run(context: &Context, grants: &[String], args: Serve) -> Re
     let s3 = match args.s3_port {
         None => None,
         Some(_) if needs_token => {
-            let problem = "the S3 port knows no token, so that everybody could read there";
+            let problem = "the S3 port knows no token, so that every client could read there";
             let hint = "leave out --s3-port, or say --public";
             return Err(Failure::new(Exit::Usage, problem).hint(hint));
         }
@@ -263,7 +263,7 @@ fn access(args: &Serve, address: IpAddr, names: &[String]) -> Result<Access, Fai
                 None => address.to_string(),
             };
             let problem = format!("other computers reach {reached}, and no token is set");
-            let hint = "give --token-file FILE, or --public if everybody may read";
+            let hint = "give --token-file FILE, or --public if every client may read";
             Err(Failure::new(Exit::Usage, problem).hint(hint))
         }
     }

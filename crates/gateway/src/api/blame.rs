@@ -93,7 +93,7 @@ pub(crate) async fn blame(
     Ok(ApiAnswer::of(&version, document.into()))
 }
 
-/// What a commit wrote of an array.
+/// The chunks of an array that a commit wrote.
 struct Written {
     /// Those chunks that no later commit wrote.
     chunks: Vec<ChunkIndex>,

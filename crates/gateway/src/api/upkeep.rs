@@ -70,7 +70,7 @@ enum Counted {
     Table(UsageTable),
 }
 
-/// Does work that cannot move between threads on a thread of its own. It ends when nobody waits for it any more.
+/// Does work that cannot move between threads on a thread of its own. The thread ends when its caller has gone.
 async fn on_a_thread<T, W, F>(work: W) -> Result<T, Failure>
 where
     T: Send + 'static,

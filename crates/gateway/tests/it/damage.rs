@@ -48,7 +48,7 @@ async fn a_chunk_object_that_is_missing_is_damage_and_is_named() {
         // It is no value: nothing keeps it, and no other response has its tag.
         assert_eq!(reply.header("etag"), None);
         assert_eq!(reply.header("cache-control"), Some("no-store"));
-        // What is missing by right is missing to GDAL, too.
+        // A chunk that was never written is missing to GDAL, too.
         assert_eq!(
             world
                 .with_headers(&format!("/{version}/g/a/c/3"), &GDAL)
@@ -126,7 +126,7 @@ async fn chunks_of_a_version_that_does_not_exist_are_gone() {
             let reply = world.with_headers(&target, &GDAL).await;
             assert!(reply.is_short && reply.body.is_empty(), "{target}");
         }
-        // Who opens it learns that it is not there.
+        // A client that opens it learns that it is not there.
         for key in ["zarr.json", "", "g/a/zarr.json", ".zgroup"] {
             let target = format!("/{version}/{key}");
             assert_eq!(world.get(&target).await.status, 404, "{target}");

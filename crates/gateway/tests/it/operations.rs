@@ -150,7 +150,7 @@ async fn a_server_that_is_told_to_stop_finishes_what_it_does() {
     assert!(rest.ends_with(b"}"), "the response came whole");
     assert!(
         TcpStream::connect(world.address).await.is_err(),
-        "nobody listens any more"
+        "the port is closed"
     );
 }
 

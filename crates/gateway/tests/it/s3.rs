@@ -360,7 +360,7 @@ async fn failures_have_codes_that_do_not_mean_absence() {
     }
     delete_below(&store.storage, "manifests/").await;
     delete_below(&store.storage, "chunks/").await;
-    // Who has read the manifest has it still.
+    // The gateway has the manifest in memory still.
     let writer = icefield::Repository::open(Arc::clone(&store.storage)).await;
     let store = Store {
         writer: writer.unwrap(),

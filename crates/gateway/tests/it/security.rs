@@ -1,4 +1,4 @@
-//! Who may read, and what a request may look like.
+//! The clients that may read, and the requests that are refused.
 
 use std::sync::Arc;
 
@@ -346,11 +346,11 @@ async fn the_api_shows_where_a_repository_is_to_programs_of_this_computer_alone(
     let (store, _) = Store::small().await;
     let served = icefield_gateway::Served {
         name: "ocean".to_owned(),
-        location: "/home/somebody/ocean".to_owned(),
+        location: "/home/ada/ocean".to_owned(),
         repository: store.writer.clone(),
     };
     for (is_public, expected) in [
-        (false, serde_json::json!("/home/somebody/ocean")),
+        (false, serde_json::json!("/home/ada/ocean")),
         (true, serde_json::json!("ocean")),
     ] {
         let settings = Settings {

@@ -70,7 +70,7 @@ pub(super) async fn expire(member: &Member) -> Round {
     let repository = member.open().await?;
     let older_than = member.clock.now() - Duration::from_secs(60 * member.dice.below(12 * 60));
     {
-        // What began counts, whether or not it ends.
+        // An expiration counts once it has begun, whether or not it ends.
         let mut known = member.facts.lock();
         known.expired_before = known.expired_before.max(Some(older_than));
     }

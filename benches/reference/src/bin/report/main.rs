@@ -60,7 +60,7 @@ fn workloads() -> Vec<Workload> {
     .collect()
 }
 
-/// What the caller asks for.
+/// The options of the command line.
 struct Options {
     only: Vec<String>,
     rounds: usize,
