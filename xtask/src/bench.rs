@@ -20,7 +20,7 @@ pub fn run(args: &[String]) -> Result<()> {
     process::run(&mut cargo)
 }
 
-/// Measures every workload, or those that are named, beside the reference implementation and plain files. A run of all of them
+/// Measures all workloads of the report, or those that are named, beside the reference implementation and plain files. A run of all of them
 /// writes `docs/PERFORMANCE.md`, with its picture and `docs/performance.json`.
 ///
 /// # Errors
