@@ -64,6 +64,8 @@ impl ChunkCodec {
     ) -> Result<Self, String> {
         fletcher32::codec::register();
         shuffle::codec::register();
+        #[cfg(feature = "all-codecs")]
+        crate::inflate::register();
         let described = data_type;
         let shape: Option<Vec<NonZeroU64>> = shape.iter().map(|it| NonZeroU64::new(*it)).collect();
         let shape = shape.ok_or("its chunks have a length of 0")?;

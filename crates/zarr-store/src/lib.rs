@@ -60,6 +60,8 @@ mod data_type;
 mod elements;
 mod error;
 mod fletcher32;
+#[cfg(feature = "all-codecs")]
+mod inflate;
 mod key;
 mod key_error;
 mod prefix;
