@@ -7,6 +7,7 @@ import statistics
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -128,22 +129,22 @@ def _references(program: Path, work: Path, sizes: Sizes, rounds: int) -> list[Li
 # --- copies with other chunks -----------------------------------------------------------------------------------------
 
 
-def _rechunk(program: Path, work: Path, sizes: Sizes, rounds: int) -> list[Line]:
+def _rechunk(compressor: str, program: Path, work: Path, sizes: Sizes, rounds: int) -> list[Line]:
     """Beside dask with two threads, and with two processes: the faster one counts."""
+    codec = f"{compressor}:{sizes['level']}"
     folder, rows, columns = work / "files", sizes["rows"], sizes["columns"]
     script("files.py", "months", folder, sizes["files"], rows, columns)
     named, chunks = _named(work, folder), f"time=100,lat={(rows + 3) // 4},lon={(columns + 3) // 4}"
 
     def icefield(number: int) -> dict[str, float]:
-        words = [*named, "--concat", "time", "--chunks", chunks, "--codec", f"zstd:{sizes['level']}"]
+        words = [*named, "--concat", "time", "--chunks", chunks, "--codec", codec]
         return _as_numbers(_import(program, work / f"icefield-{number}", words)[0])
 
     def dask(kind: str) -> Callable[[int], dict[str, float]]:
-        level = sizes["level"]
-        return lambda number: script("peers.py", kind, folder, work / f"{kind}-{number}", chunks, level)
+        return lambda number: script("peers.py", kind, folder, work / f"{kind}-{number}", chunks, codec)
 
     def floor(number: int) -> dict[str, float]:
-        return script("peers.py", "floor", folder, chunks, sizes["level"])
+        return script("peers.py", "floor", folder, chunks, codec)
 
     names = {"threads": "dask, two threads", "processes": "dask, two processes"}
     peers = {kind: dask(kind) for kind in names}
@@ -154,7 +155,7 @@ def _rechunk(program: Path, work: Path, sizes: Sizes, rounds: int) -> list[Line]
     for kind, name in {"icefield": "icefield", **names}.items():
         each = found[kind]
         figure = f"{_seconds(_column(each, 'seconds'))}, {_mib(_column(each, 'memory'))}"
-        lines.append(Line(f"{sizes['files']} months of {rows} x {columns} to {chunks}, {name}", figure))
+        lines.append(Line(f"{sizes['files']} months of {rows} x {columns} to {chunks} by {codec}, {name}", figure))
     ours = found["icefield"]
     faster = min(names, key=lambda kind: statistics.median(_column(found[kind], "seconds")))
     times = _ratio(_column(ours, "seconds"), _column(found[faster], "seconds"))
@@ -165,7 +166,7 @@ def _rechunk(program: Path, work: Path, sizes: Sizes, rounds: int) -> list[Line]
         Line(f"times as fast as {names[faster]}", f"{times:.1f}", "at least 3", times >= 3, found),
         Line(f"part of the memory of {names[faster]}", f"{part:.2f}", "at most 0.33", part <= 1 / 3),
         Line("times as little of the processors", f"{work_times:.1f}"),
-        Line("zlib and zstd alone, on two threads", _seconds(_column(found["floor"], "seconds"))),
+        Line(f"zlib and {codec} alone, on two threads", _seconds(_column(found["floor"], "seconds"))),
     ]
 
 
@@ -258,22 +259,21 @@ def _workers(program: Path, work: Path, sizes: Sizes, rounds: int) -> list[Line]
     return lines
 
 
+_MONTHS = {
+    "files": (12, 3, "files of a month"),
+    "rows": (180, 12, "rows"),
+    "columns": (360, 16, "columns"),
+    "level": (3, 3, "level of zstd"),
+}
+
 CASES = [
     Case(
         "references",
         {"files": (200, 3, "files"), "chunks": (100, 8, "chunks of each")},
         _references,
     ),
-    Case(
-        "rechunk",
-        {
-            "files": (12, 3, "files of a month"),
-            "rows": (180, 12, "rows"),
-            "columns": (360, 16, "columns"),
-            "level": (3, 3, "level of zstd"),
-        },
-        _rechunk,
-    ),
+    Case("rechunk", _MONTHS, partial(_rechunk, "zstd")),
+    Case("rechunk-blosc", _MONTHS, partial(_rechunk, "blosc:zstd")),
     Case("files", {"most": (10_000, 30, "files; as many, three tenths and a tenth of them")}, _files),
     Case(
         "bounded",

@@ -73,19 +73,19 @@ def virtualizarr(folder: str, repository: str) -> dict[str, float]:
     return _timed(work)
 
 
-def threads(folder: str, out: str, chunks: str, level: str) -> dict[str, float]:
+def threads(folder: str, out: str, chunks: str, codec: str) -> dict[str, float]:
     """xarray and dask in one process with two threads, into a directory of Zarr."""
     import dask
     import xarray  # noqa: F401  (imported before the clock runs)
 
     def work() -> None:
         with dask.config.set(scheduler="threads", num_workers=2):
-            _to_zarr(folder, out, chunks, level)
+            _to_zarr(folder, out, chunks, codec)
 
     return _timed(work)
 
 
-def processes(folder: str, out: str, chunks: str, level: str) -> dict[str, float]:
+def processes(folder: str, out: str, chunks: str, codec: str) -> dict[str, float]:
     """xarray and dask on a cluster of two processes that is there already; memory and processor are those of all processes."""
     import xarray  # noqa: F401
     from distributed import Client, LocalCluster
@@ -104,16 +104,16 @@ def processes(folder: str, out: str, chunks: str, level: str) -> dict[str, float
     with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **where) as cluster:
         with Client(cluster) as client:
             before = sum(client.run(imported).values())
-            found = _timed(lambda: _to_zarr(folder, out, chunks, level))
+            found = _timed(lambda: _to_zarr(folder, out, chunks, codec))
             workers = client.run(ended).values()
     found["processor"] += sum(one for one, _ in workers) - before
     found["memory"] += sum(one for _, one in workers)
     return found
 
 
-def floor(folder: str, chunks: str, level: str) -> dict[str, float]:
-    """The compression alone, by zlib and zstd on two threads: the chunks of `months` inflated, and as many bytes in chunks of the
-    result deflated. Nothing is read, put in another order or written meanwhile, so that no import takes less with these libraries.
+def floor(folder: str, chunks: str, codec: str) -> dict[str, float]:
+    """The compression alone, by zlib and the codec on two threads: the chunks of `months` inflated, and as many bytes in chunks of
+    the result deflated. Nothing is read, put in another order or written meanwhile: no import with these libraries takes less.
     """
     import math
     import zlib
@@ -122,6 +122,7 @@ def floor(folder: str, chunks: str, level: str) -> dict[str, float]:
     import h5py
     import numpy as np
     from numcodecs import Shuffle
+    from numcodecs.blosc import Blosc
     from numcodecs.zstd import Zstd
 
     stored: list[bytes] = []
@@ -131,7 +132,8 @@ def floor(folder: str, chunks: str, level: str) -> dict[str, float]:
             places = [dataset.get_chunk_info(at).chunk_offset for at in range(dataset.get_num_chunks())]
             stored += [dataset.read_direct_chunk(place)[1] for place in places]
     steps, rows, columns = (int(it.split("=")[1]) for it in chunks.split(","))
-    shuffle, zstd = Shuffle(4), Zstd(level=int(level))
+    shuffle, (name, level) = Shuffle(4), codec.rsplit(":", 1)
+    deflate = Zstd(level=int(level)) if name == "zstd" else Blosc("zstd", int(level), Blosc.SHUFFLE)
     plain = [np.frombuffer(shuffle.decode(zlib.decompress(it)), "<f4") for it in stored[:steps]]
     one = np.stack(plain).reshape(-1, *plane)[:, :rows, :columns].copy()
     count = math.ceil(len(stored) * plain[0].nbytes / one.nbytes)
@@ -139,16 +141,17 @@ def floor(folder: str, chunks: str, level: str) -> dict[str, float]:
     def work() -> None:
         with ThreadPoolExecutor(2) as threads:
             inflated = threads.map(lambda it: len(zlib.decompress(it)), stored)
-            deflated = threads.map(lambda it: len(zstd.encode(it)), [one] * count)
+            deflated = threads.map(lambda it: len(deflate.encode(it)), [one] * count)
             assert sum(inflated) > 0 and sum(deflated) > 0
 
     return _timed(work)
 
 
-def _to_zarr(folder: str, out: str, chunks: str, level: str) -> None:
+def _to_zarr(folder: str, out: str, chunks: str, codec: str) -> None:
     import xarray
-    from zarr.codecs import ZstdCodec
+    from zarr.codecs import BloscCodec, ZstdCodec
 
+    name, level = codec.rsplit(":", 1)
     lengths = {name: int(length) for name, length in (it.split("=") for it in chunks.split(","))}
     dataset = xarray.open_mfdataset(
         _names(folder),
@@ -162,12 +165,15 @@ def _to_zarr(folder: str, out: str, chunks: str, level: str) -> None:
         engine="netcdf4",
     )
     dataset = dataset.chunk(lengths)
+    compressor: Any = ZstdCodec(level=int(level))
+    if name != "zstd":
+        compressor = BloscCodec(typesize=4, cname="zstd", clevel=int(level), shuffle="shuffle")
     encoding: dict[str, Any] = {}
     for name, variable in dataset.data_vars.items():
         # Of the files: their chunks and filters.
         variable.encoding.clear()
         cut = tuple(min(lengths[str(it)], variable.sizes[it]) for it in variable.dims)
-        encoding[str(name)] = {"chunks": cut, "compressors": (ZstdCodec(level=int(level)),)}
+        encoding[str(name)] = {"chunks": cut, "compressors": (compressor,)}
     dataset.to_zarr(out, mode="w", consolidated=False, encoding=encoding)
     dataset.close()
 

@@ -37,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _size_of(given: argparse.Namespace) -> Callable[[Case, str], int]:
     def size(case: Case, name: str) -> int:
-        asked: int | None = getattr(given, f"{case.name}_{name}")
+        asked: int | None = getattr(given, f"{case.name}_{name}".replace("-", "_"))
         full, quick, _ = case.sizes[name]
         return asked if asked is not None else quick if given.quick else full
 
