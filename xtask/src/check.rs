@@ -51,7 +51,7 @@ fn doc() -> Result<()> {
     process::run(cargo.arg("--no-deps"))
 }
 
-/// Checks what other builds never see, because they have all features: the facade with none and with each one alone,
+/// Checks what other builds never see, because they have all features: the facade with none and with some alone,
 /// the crates below it without theirs, the command line with what the demo needs. `cargo check` alone, in one target directory, which keeps it cheap.
 fn features() -> Result<()> {
     let facade = [

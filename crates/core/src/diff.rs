@@ -25,13 +25,13 @@ const MANIFESTS_AHEAD: usize = 8;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diff {
-    /// Groups that came.
+    /// Groups that were added.
     pub new_groups: BTreeSet<NodePath>,
-    /// Arrays that came.
+    /// Arrays that were added.
     pub new_arrays: BTreeSet<NodePath>,
-    /// Groups that went.
+    /// Groups that were removed.
     pub deleted_groups: BTreeSet<NodePath>,
-    /// Arrays that went.
+    /// Arrays that were removed.
     pub deleted_arrays: BTreeSet<NodePath>,
     /// Groups whose metadata changed.
     pub updated_groups: BTreeSet<NodePath>,

@@ -1,4 +1,4 @@
-//! Collecting garbage: deleting what nothing refers to.
+//! Collecting garbage: deleting the objects that no ref reaches.
 //!
 //! ```text
 //! lock     one collection at a time; writers see which one, and how far back it may delete
@@ -15,8 +15,8 @@
 //! - Anything that cannot be read or decoded ends the collection before it deletes.
 //! - Refs that are not understood, or that a version-1 program has written beside `repo`, end it before it writes anything. They
 //!   are read again before each batch of deletions, and what they reach by then is spared.
-//! - Only keys that the format makes of ids are deleted. Refs, tombstones, the configuration, the first snapshot and
-//!   foreign objects never are.
+//! - Deleted are objects that the format names by ids, leases of sessions that are gone, and backups of `repo` that its log does
+//!   not need. Refs, tombstones, the configuration, the first snapshot and foreign objects never are.
 //!
 //! Memory is bounded: chunk ids are sorted and counted in a buffer, and kept in the store; the list of the store is in
 //! the order of ids, so that one pass over both decides. Snapshots and manifests, which are few, are held. A dry run,

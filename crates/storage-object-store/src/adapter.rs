@@ -1,4 +1,4 @@
-//! The requests of `object_store`, as [`Remote`] wants them.
+//! Implements [`Remote`] on top of `object_store`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;

@@ -160,7 +160,7 @@ pub enum TreeError {
         /// The error of the system.
         source: io::Error,
     },
-    /// The file is not a zip file that can be read, or breaks one of the rules for those.
+    /// The file is not a readable zip file, or breaks one of the rules for zip files that hold a tree.
     #[error("{store} is not a zip file that can be read as a tree")]
     Zip {
         /// The file.

@@ -22,7 +22,7 @@ pub(crate) const MAX_CHUNK_SEGMENTS: usize = 257;
 pub enum ZarrKey {
     /// The `zarr.json` of a node, which need not exist.
     Metadata(NodePath),
-    /// A chunk of an array that exists. It may be unwritten, and its coordinates outside the grid.
+    /// A chunk of an array that exists. Its index may lie outside the grid, and it may not have been written.
     Chunk {
         /// The array.
         array: NodePath,

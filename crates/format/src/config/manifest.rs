@@ -31,7 +31,8 @@ section! { whole
 section! { whole
     /// `manifest.splitting`.
     SplittingConfig {
-        /// Rules, the first that fits an axis counts. Default: none, one manifest for each array.
+        /// Rules, the first that fits an axis counts. Default: none. icefield then splits by size
+        /// (decision 15); the reference implementation writes one manifest for each array.
         split_sizes: Vec<SplitRule> = "[]",
     }
 }

@@ -55,13 +55,14 @@ section! { keywise
 }
 
 section! { keywise
-    /// `storage.retries`.
+    /// `storage.retries`. The defaults are those of the reference implementation. In icefield only the Python package reads this
+    /// section, and a member that is not set leaves the default of the backend (`RetrySettings` of `icefield-storage`).
     RetriesConfig {
-        /// Default: 10.
+        /// Attempts of one request. Default: 10.
         max_tries: NonZeroU16 = "10",
-        /// Default: 100.
+        /// Milliseconds before the second attempt. Default: 100.
         initial_backoff_ms: u32 = "100",
-        /// Default: 180 000.
+        /// Milliseconds, the longest pause. Default: 180 000.
         max_backoff_ms: u32 = "180000",
     }
 }

@@ -16,7 +16,7 @@ pub enum Unsettled {
         found: SnapshotId,
     },
     /// A commit that landed meanwhile touched the same things.
-    #[error("the edits collide with commit {snapshot}, in {} places: nothing was committed", .conflicts.len())]
+    #[error("the edits collide with commit {snapshot}: {}; nothing was committed", first(.conflicts))]
     Conflicts {
         /// The other commit.
         snapshot: SnapshotId,
@@ -53,4 +53,42 @@ pub enum Unsettled {
         /// The error of the store.
         source: StorageError,
     },
+}
+
+/// Describes the first of several conflicts, and says how many more there are.
+fn first(conflicts: &[icefield_core::Conflict]) -> String {
+    match conflicts {
+        [] => "no details are known".to_owned(),
+        [only] => only.to_string(),
+        [first, more @ ..] => format!("{first} (and {} more)", more.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use icefield_core::Conflict;
+    use icefield_format::{NodeId, NodePath};
+
+    use super::*;
+
+    #[test]
+    fn conflicts_are_told_by_the_first_one() {
+        let conflict = |path: &str| Conflict::ZarrMetadataDoubleUpdate {
+            path: NodePath::parse(path).unwrap(),
+            node: NodeId::from_bytes([0; 8]),
+        };
+        let told = |paths: &[&str]| {
+            let conflicts = paths.iter().map(|path| conflict(path)).collect();
+            let snapshot = SnapshotId::from_bytes([0; 12]);
+            Unsettled::Conflicts {
+                snapshot,
+                conflicts,
+            }
+            .to_string()
+        };
+        let one = told(&["/a"]);
+        assert!(one.contains(&conflict("/a").to_string()), "{one}");
+        assert!(!one.contains("more"), "{one}");
+        assert!(told(&["/a", "/b", "/c"]).contains("(and 2 more)"));
+    }
 }

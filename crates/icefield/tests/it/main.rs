@@ -1,4 +1,4 @@
-//! The engine's suite of sessions, commits and refs on every backend of this crate, and every crash of its
+//! The suite of `core`: sessions, commits and refs on every backend of this crate, and every crash of its
 //! scenarios on the local disk; and what the facade itself adds.
 
 #[cfg(all(feature = "alpha", feature = "memory", feature = "s3"))]

@@ -125,7 +125,7 @@ pub enum ImportError {
     /// A document could not be edited.
     #[error("the metadata of {path} cannot be rewritten")]
     Document {
-        /// The node.
+        /// The node whose metadata it is.
         path: NodePath,
         /// The problem.
         source: serde_json::Error,

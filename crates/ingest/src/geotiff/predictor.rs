@@ -1,8 +1,8 @@
-//! Undoes what was done to the samples of a row before they were compressed.
+//! Undoes the predictors of TIFF: the differencing of the samples of a row.
 
 use super::window::Order;
 
-/// Adds to each number of `size` bytes the one of the same sample before it, with a carry over all of its bytes.
+/// Undoes horizontal differencing: adds to each sample of `size` bytes the same sample of the previous pixel, with carry across its bytes.
 pub(super) fn add(row: &mut [u8], samples: usize, size: usize, order: Order) {
     let pixel = samples.saturating_mul(size);
     let significance = |which: usize| match order {

@@ -1,4 +1,4 @@
-//! The header of a file, and times, as JSON has them.
+//! Reads file headers, and formats times, for JSON.
 
 use icefield::Repository;
 use icefield::format::{Compression, FormatFile, HEADER_LEN, Header};
