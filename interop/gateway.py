@@ -12,6 +12,7 @@ import contextlib
 import functools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,7 +28,7 @@ import xarray
 import zarr
 import zarr.storage
 
-from lib import ROOT, case, icefield, leave, run_cases
+from lib import ROOT, Skip, case, icefield, leave, run_cases
 
 # Warnings of features that the Zarr specification does not have yet, and of consolidated metadata that is not asked for.
 warnings.simplefilter("ignore")
@@ -287,6 +288,28 @@ def clients_see_commits_that_come_while_they_read(work):
         assert_read(lambda name: group[name][...], 2, "moved")
         pinned = zarr.open_group(f"{server.url}/{ids[0]}/", mode="r")
         assert_read(lambda name: pinned[name][...], 1, "pinned")
+
+
+@case
+def the_explorer_shows_every_view_of_a_real_server(work):
+    web = ROOT / "web"
+    missing = [
+        what
+        for what, is_there in (
+            ("node_modules in web/ (npm ci)", (web / "node_modules").exists()),
+            ("Chromium", any(map(shutil.which, ("chromium", "chromium-headless-shell")))),
+        )
+        if not is_there
+    ]
+    if missing:
+        raise Skip(f"there is no {' and no '.join(missing)}")
+    repository, _ = months(work)
+    with serving(repository) as server:
+        asked = {"ICEFIELD_URL": server.url, "ICEFIELD_REPOSITORY": "nemo", "EXPLORER_SHOTS": str(work / "shots")}
+        command = ["node", "--test", "--test-reporter=spec", "test/served.test.mjs"]
+        done = subprocess.run(command, cwd=web, env={**os.environ, **asked}, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert len(list((work / "shots").iterdir())) >= 24, "a picture of each view in each theme"
 
 
 if __name__ == "__main__":

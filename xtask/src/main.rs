@@ -13,6 +13,7 @@ mod built;
 mod check;
 mod codegen;
 mod cookbook;
+mod debian;
 mod demo;
 mod dist;
 mod fuzz;

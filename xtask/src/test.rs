@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::python::{ARCHIVES, ENVIRONMENTS, Environment, PACKAGE, WHEEL};
 use crate::stage::{self, Asked, Outcome, Stage};
 use crate::{
-    archives, cookbook, demo, dist, fuzz, gateway, interop, kill, nczarr, package, process,
+    archives, cookbook, debian, demo, dist, fuzz, gateway, interop, kill, nczarr, package, process,
     servers, tour, web, wheel, workspace,
 };
 
@@ -37,7 +37,7 @@ fn stages() -> Vec<Stage> {
     let (libraries, wheels) = (python_stage(&ARCHIVES), python_stage(&WHEEL));
     let mut stages = environments();
     stages.extend([
-        Stage::that_may_skip("nczarr-peers", nczarr::peers),
+        Stage::that_may_skip("debian-packages", debian::packages),
         Stage::that_may_skip("web-packages", web::packages),
         Stage::new("programs", programs).shown(),
         Stage::new("wheel", || wheel::packed().map(|_| ())).needs(&[&wheels, "programs"]),
@@ -67,13 +67,17 @@ fn stages() -> Vec<Stage> {
         Stage::new("archives", archives::run).needs(&[&libraries, "programs"]),
         Stage::new("nczarr", nczarr::run)
             .needs(&[&libraries, "programs"])
-            .after(&["nczarr-peers"]),
-        Stage::new("gateway", gateway::run).needs(&[&libraries, "programs"]),
+            .after(&["debian-packages"]),
+        Stage::new("gateway", gateway::run)
+            .needs(&[&libraries, "programs"])
+            .after(&["debian-packages", "web-packages"]),
         Stage::new("archives-reader", archives::reader).needs(&["archives", "build"]),
         Stage::new("large", large).needs(&["build"]),
         Stage::new("benches", benches).needs(&["build"]),
         Stage::new("example-backend", example_backend),
-        Stage::new("explorer", web::explorer).needs(&["web-packages"]),
+        Stage::new("explorer", web::explorer)
+            .needs(&["web-packages"])
+            .after(&["debian-packages"]),
         Stage::new("tour", tour::run).needs(&["programs"]),
         Stage::new("demo", || demo::run(&workspace::programs()?.icefield)).needs(&["programs"]),
     ]);
