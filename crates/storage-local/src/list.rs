@@ -15,7 +15,7 @@ use icefield_storage::{Key, ListOptions, ObjectMeta, Prefix, StorageError, Unrea
 
 use crate::error;
 use crate::store::Store;
-use crate::sys::{EntryKind, Errno, Open, Stat};
+use crate::sys::{EntryKind, Errno, Open, ReadFrom, Stat};
 use crate::version::{DIGEST_BELOW, last_modified, version};
 use crate::workspace;
 
@@ -316,7 +316,7 @@ fn describe_file(
         EntryKind::Directory => return Ok(None),
         other => return Ok(replaced_by(other)),
     }
-    match store.describe(key, file, stat)? {
+    match store.describe(ReadFrom::Disk, key, file, stat)? {
         Some(state) => Ok(Some(Ok(state.meta))),
         // Being written at this moment, by a program that writes in place: read what it has come to.
         None => match store.head(key) {

@@ -30,6 +30,11 @@ pub(crate) struct Names {
 }
 
 impl Names {
+    /// Returns whether each name stands for itself alone, as far as is known without asking.
+    pub(crate) fn are_exact(&self) -> bool {
+        self.ignores_case.get() == Some(&false)
+    }
+
     /// Returns whether the stored path of an object that was found is `key`, letter by letter.
     pub(crate) fn is_exact(
         &self,

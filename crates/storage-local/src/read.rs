@@ -1,13 +1,20 @@
 //! Reads: everything that is said about an object comes from one open file.
+//!
+//! A short read of what the page cache has takes less time than the way to a thread that may wait, so it is tried first, with calls
+//! that fail where they would wait for the disk.
 
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 
 use icefield_storage::{Body, Bytes, GetOptions, Key, Object, ObjectMeta, StorageError};
 
 use crate::error;
 use crate::store::{ATTEMPTS, Store};
-use crate::sys::{Errno, Stat};
+use crate::sys::{Errno, ReadFrom, Stat};
 use crate::version::{self, DIGEST_BELOW, digest, last_modified};
+
+/// Longest range that a task reads itself, in bytes: copying more takes longer than a thread takes to start.
+const CACHED_MOST: u64 = 64 << 10;
 
 /// A state of an object, as seen through one open file.
 #[derive(Debug)]
@@ -24,7 +31,7 @@ impl Store {
     pub(crate) fn state(&self, key: &Key) -> Result<OpenedObject, StorageError> {
         for _ in 0..ATTEMPTS {
             let (file, stat) = self.open_object(key)?;
-            if let Some(state) = self.describe(key, file, stat)? {
+            if let Some(state) = self.describe(ReadFrom::Disk, key, file, stat)? {
                 return Ok(state);
             }
         }
@@ -34,12 +41,13 @@ impl Store {
     /// Finds out the version of an open object, `None` if it changes at this moment.
     pub(crate) fn describe(
         &self,
+        source: ReadFrom,
         key: &Key,
         file: OwnedFd,
         stat: Stat,
     ) -> Result<Option<OpenedObject>, StorageError> {
         let small = match stat.size < DIGEST_BELOW {
-            true => match self.read_unchanged(key, &file, &stat, 0, stat.size)? {
+            true => match self.read_unchanged(source, key, &file, &stat, 0..stat.size)? {
                 Some(bytes) => Some(bytes),
                 None => return Ok(None),
             },
@@ -62,18 +70,19 @@ impl Store {
     /// Reads bytes that are known to exist, `None` if the file is not what it was before.
     fn read_unchanged(
         &self,
+        source: ReadFrom,
         key: &Key,
         file: &OwnedFd,
         stat: &Stat,
-        offset: u64,
-        length: u64,
+        range: Range<u64>,
     ) -> Result<Option<Bytes>, StorageError> {
         let fail = |errno| error::of_key("read", key, errno);
-        let length = usize::try_from(length).map_err(|_| fail(Errno::NOMEM))?;
-        let bytes = self
-            .sys
-            .read_at(file.as_fd(), length, offset)
-            .map_err(fail)?;
+        let length = usize::try_from(range.end - range.start).map_err(|_| fail(Errno::NOMEM))?;
+        let bytes = match source {
+            ReadFrom::Disk => self.sys.read_at(file.as_fd(), length, range.start),
+            ReadFrom::Cache => self.sys.read_cached_at(file.as_fd(), length, range.start),
+        };
+        let bytes = bytes.map_err(fail)?;
         // Our own writers never change a file that has a name; other programs do.
         let after = self.sys.stat(file.as_fd()).map_err(fail)?;
         let same = bytes.len() == length && (after.size, after.mtime) == (stat.size, stat.mtime);
@@ -83,27 +92,44 @@ impl Store {
     /// Reads an object or a range of it.
     pub(crate) fn get(&self, key: &Key, options: &GetOptions) -> Result<Object, StorageError> {
         for _ in 0..ATTEMPTS {
-            let (file, stat) = self.open_object(key)?;
-            let Some(state) = self.describe(key, file, stat)? else {
-                continue;
-            };
-            let range = version::check(options, &state.meta, &state.stat)?;
-            let bytes = match &state.small {
-                Some(bytes) => Some(bytes.slice(range.start as usize..range.end as usize)),
-                None => {
-                    let length = range.end - range.start;
-                    self.read_unchanged(key, &state.file, &state.stat, range.start, length)?
-                }
-            };
-            if let Some(bytes) = bytes {
-                return Ok(Object {
-                    meta: state.meta,
-                    range,
-                    body: Body::Bytes(bytes),
-                });
+            if let Some(object) = self.get_once(ReadFrom::Disk, key, options)? {
+                return Ok(object);
             }
         }
         Err(changing(key))
+    }
+
+    /// Reads as [`Store::get`] does, if that needs no more than the page cache and is short. `None` says nothing about the object.
+    pub(crate) fn get_cached(&self, key: &Key, options: &GetOptions) -> Option<Object> {
+        // Other names are compared letter by letter, which reads directories.
+        if !self.names.are_exact() {
+            return None;
+        }
+        self.get_once(ReadFrom::Cache, key, options).ok().flatten()
+    }
+
+    /// Reads an object or a range of it, `None` if it changes at this moment, or is too long to come from the cache.
+    fn get_once(
+        &self,
+        source: ReadFrom,
+        key: &Key,
+        options: &GetOptions,
+    ) -> Result<Option<Object>, StorageError> {
+        let (file, stat) = self.open_object_from(source, key)?;
+        let Some(state) = self.describe(source, key, file, stat)? else {
+            return Ok(None);
+        };
+        let range = version::check(options, &state.meta, &state.stat)?;
+        let bytes = match &state.small {
+            Some(bytes) => Some(bytes.slice(range.start as usize..range.end as usize)),
+            None if source == ReadFrom::Cache && range.end - range.start > CACHED_MOST => None,
+            None => self.read_unchanged(source, key, &state.file, &state.stat, range.clone())?,
+        };
+        Ok(bytes.map(|bytes| Object {
+            meta: state.meta,
+            range,
+            body: Body::Bytes(bytes),
+        }))
     }
 
     /// Describes an object.

@@ -13,7 +13,7 @@ use crate::error;
 use crate::names::{Names, split};
 use crate::reach::Standing;
 use crate::settings::{Fsync, Locks};
-use crate::sys::{EntryKind, Errno, Open, Stat, Sys};
+use crate::sys::{EntryKind, Errno, Open, ReadFrom, Stat, Sys};
 use crate::workspace::{self, Workspace};
 
 /// How often a write starts again because a directory was removed under its feet.
@@ -198,12 +198,25 @@ impl Store {
 
     /// Opens the object under a key for reading and describes it.
     pub(crate) fn open_object(&self, key: &Key) -> Result<(OwnedFd, Stat), StorageError> {
+        self.open_object_from(ReadFrom::Disk, key)
+    }
+
+    /// As [`Store::open_object`]. From the page cache, what needs the disk is an error.
+    pub(crate) fn open_object_from(
+        &self,
+        source: ReadFrom,
+        key: &Key,
+    ) -> Result<(OwnedFd, Stat), StorageError> {
         let missing = || StorageError::NotFound { key: key.clone() };
         if workspace::is_reserved(key.as_str()) {
             return Err(missing());
         }
         let root = self.root()?.ok_or_else(missing)?;
-        let file = match self.sys.open(root, key.as_str(), Open::Read) {
+        let opened = match source {
+            ReadFrom::Disk => self.sys.open(root, key.as_str(), Open::Read),
+            ReadFrom::Cache => self.sys.open_cached(root, key.as_str()),
+        };
+        let file = match opened {
             Ok(file) => file,
             Err(Errno::NOENT | Errno::NOTDIR) => {
                 self.check_root_is_there()?;

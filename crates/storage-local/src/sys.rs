@@ -90,6 +90,15 @@ pub(crate) struct FileSystem {
     pub(crate) path: Option<PathBuf>,
 }
 
+/// Where a read may look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadFrom {
+    /// Anywhere: it may wait.
+    Disk,
+    /// In the page cache alone.
+    Cache,
+}
+
 /// How to open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Open {
@@ -111,6 +120,11 @@ pub(crate) trait Sys: fmt::Debug + Send + Sync + 'static {
     fn open_root(&self, path: &Path) -> Result<OwnedFd>;
     /// Opens `path` below `dir`. `ELOOP` if any segment is a symbolic link.
     fn open(&self, dir: BorrowedFd<'_>, path: &str, how: Open) -> Result<OwnedFd>;
+    /// Opens `path` below `dir` for reading if the kernel can do so without waiting for the disk; otherwise, and wherever there is
+    /// no such call, `EAGAIN`.
+    fn open_cached(&self, _dir: BorrowedFd<'_>, _path: &str) -> Result<OwnedFd> {
+        Err(Errno::AGAIN)
+    }
     fn mkdir(&self, dir: BorrowedFd<'_>, name: &str) -> Result<()>;
     fn stat(&self, file: BorrowedFd<'_>) -> Result<Stat>;
     /// Describes an entry itself, also if it is a symbolic link.
@@ -125,6 +139,15 @@ pub(crate) trait Sys: fmt::Debug + Send + Sync + 'static {
     }
     /// Reads up to `length` bytes; fewer only at the end of the file.
     fn read_at(&self, file: BorrowedFd<'_>, length: usize, offset: u64) -> Result<Vec<u8>>;
+    /// As [`Sys::read_at`], if the page cache has all of the bytes; otherwise, and wherever there is no such call, `EAGAIN`.
+    fn read_cached_at(
+        &self,
+        _file: BorrowedFd<'_>,
+        _length: usize,
+        _offset: u64,
+    ) -> Result<Vec<u8>> {
+        Err(Errno::AGAIN)
+    }
     /// Sets `length` bytes of space aside for an empty file, whose length stays 0.
     fn reserve(&self, file: BorrowedFd<'_>, length: u64) -> Result<()>;
     /// Returns whether [`Sys::reserve`] makes writes cheaper on the file system of `dir`.

@@ -1,5 +1,6 @@
 //! Tests of the whole backend, named after the cases in `docs/faults.md`.
 
+mod cached;
 mod conformance;
 mod crash;
 mod faults;

@@ -21,21 +21,26 @@ const ATTEMPTS: usize = 64;
 pub(crate) struct RealSys {
     /// Whether paths are walked segment by segment because the kernel (or a sandbox) has no `openat2`.
     walk: AtomicBool,
+    /// Whether the kernel, or the file system, has no reads of the page cache alone.
+    waits: AtomicBool,
 }
 
 impl RealSys {
     pub(crate) fn new() -> Self {
+        Self::with(!cfg!(target_os = "linux"))
+    }
+
+    fn with(walk: bool) -> Self {
         Self {
-            walk: AtomicBool::new(!cfg!(target_os = "linux")),
+            walk: AtomicBool::new(walk),
+            waits: AtomicBool::new(walk),
         }
     }
 
     /// Returns the system calls as an old kernel offers them.
     #[cfg(test)]
     pub(crate) fn without_openat2() -> Self {
-        Self {
-            walk: AtomicBool::new(true),
-        }
+        Self::with(true)
     }
 
     /// Opens segment by segment, each relative to the one before, none followed.
@@ -244,6 +249,25 @@ impl Sys for RealSys {
         Self::walk(dir, path, how)
     }
 
+    #[cfg(target_os = "linux")]
+    fn open_cached(&self, dir: BorrowedFd<'_>, path: &str) -> Result<OwnedFd> {
+        use rustix::fs::ResolveFlags;
+
+        if self.waits.load(Ordering::Relaxed) {
+            return Err(Errno::AGAIN);
+        }
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::CACHED;
+        let (flags, mode) = flags(Open::Read);
+        // As in `open_at_once`.
+        let flags = flags - OFlags::NOFOLLOW;
+        let opened = fs::openat2(dir, path, flags, mode, resolve);
+        // Older kernels know neither the call nor, before 5.12, that flag; a sandbox may forbid the call.
+        if let Err(Errno::INVAL | Errno::NOSYS | Errno::PERM) = opened {
+            self.waits.store(true, Ordering::Relaxed);
+        }
+        opened
+    }
+
     fn mkdir(&self, dir: BorrowedFd<'_>, name: &str) -> Result<()> {
         fs::mkdirat(dir, name, Mode::from_raw_mode(0o777))
     }
@@ -281,6 +305,28 @@ impl Sys for RealSys {
         // The allocator may have given more room than was asked for.
         bytes.truncate(length);
         Ok(bytes)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn read_cached_at(&self, file: BorrowedFd<'_>, length: usize, offset: u64) -> Result<Vec<u8>> {
+        use rustix::io::{IoSliceMut, ReadWriteFlags, preadv2};
+
+        if self.waits.load(Ordering::Relaxed) {
+            return Err(Errno::AGAIN);
+        }
+        let mut bytes = vec![0; length];
+        let parts = &mut [IoSliceMut::new(&mut bytes)];
+        match preadv2(file, parts, offset, ReadWriteFlags::NOWAIT) {
+            Ok(read) if read == length => Ok(bytes),
+            // Part of it is on the disk.
+            Ok(_) => Err(Errno::AGAIN),
+            Err(errno) => {
+                if matches!(errno, Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) {
+                    self.waits.store(true, Ordering::Relaxed);
+                }
+                Err(errno)
+            }
+        }
     }
 
     #[cfg(target_os = "linux")]
