@@ -11,6 +11,8 @@
 
 mod calendar;
 mod conversion;
+#[cfg(feature = "codecs")]
+mod dates;
 mod error;
 mod units;
 

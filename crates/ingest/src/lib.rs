@@ -77,6 +77,8 @@ mod plan;
 mod progress;
 mod rechunk;
 mod regions;
+#[cfg(feature = "codecs")]
+mod slice;
 mod source;
 #[cfg(feature = "codecs")]
 mod statistics;
@@ -129,6 +131,11 @@ pub use numbers::Number;
 pub use packing::PackingError;
 pub use progress::Progress;
 pub use rechunk::{ArrayLayout, Rechunk, RechunkPlan, RechunkReport};
+#[cfg(feature = "codecs")]
+pub use slice::{
+    ArraySlice, FixedDimension, Position, PositionError, SliceAxis, SliceBounds, SliceCoordinate,
+    SliceError, slice,
+};
 pub use source::{ChunkEntry, Hierarchy, References, Source, SourceNode, Unsupported};
 #[cfg(feature = "codecs")]
 pub use statistics::{ArrayStatistics, Histogram, StatisticsError, Summary, statistics};

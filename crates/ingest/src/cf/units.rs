@@ -6,10 +6,10 @@ use super::calendar::{Calendar, Date};
 use super::error::TimeError;
 
 /// Nanoseconds of a day.
-const DAY: i128 = 86_400_000_000_000;
+pub(super) const DAY: i128 = 86_400_000_000_000;
 const HOUR: i128 = DAY / 24;
-const MINUTE: i128 = HOUR / 60;
-const SECOND: i128 = MINUTE / 60;
+pub(super) const MINUTE: i128 = HOUR / 60;
+pub(super) const SECOND: i128 = MINUTE / 60;
 
 /// A unit of time since a moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,7 +119,7 @@ fn length(unit: &str, calendar: Calendar) -> Result<i128, String> {
 }
 
 /// A date and what follows it, in nanoseconds since day 0.
-fn moment_of(text: &str, calendar: Calendar) -> Result<i128, String> {
+pub(super) fn moment_of(text: &str, calendar: Calendar) -> Result<i128, String> {
     let refuse = || format!("{text:?} is no date");
     let (sign, rest) = match text.strip_prefix('-') {
         Some(rest) => (-1, rest),

@@ -51,6 +51,8 @@ mod selection;
 mod shares;
 #[cfg(all(unix, feature = "codecs"))]
 mod shares_combined;
+#[cfg(all(unix, feature = "codecs"))]
+mod slice;
 #[cfg(unix)]
 mod times;
 mod zarr2;

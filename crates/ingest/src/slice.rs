@@ -1,0 +1,233 @@
+//! A part of an array with one or two dimensions, decoded by the CF conventions, for pictures of it.
+//!
+//! ```text
+//! tos (time, y, x)     --at time=2015-02     fixed   time = element 1
+//!                                            axes    y, x     every element, or every nth of a long dimension
+//! ```
+//!
+//! Only chunks with chosen elements are read, one after another, so that memory grows with the picture and not with the array.
+
+mod attribute;
+mod axis;
+mod error;
+mod position;
+mod read;
+mod spread;
+
+use icefield_core::{ArrayMetadata, NodePath, Session};
+
+use crate::Progress;
+use crate::netcdf::{NetcdfError, document_of};
+
+pub use axis::{SliceAxis, SliceCoordinate};
+pub use error::SliceError;
+pub use position::{Position, PositionError};
+
+use attribute::text;
+use axis::Coordinate;
+use read::NumberReader;
+use spread::Spread;
+
+/// The most elements of a slice; dimensions that are longer lose all but every nth element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SliceBounds {
+    /// Along the first of two dimensions.
+    pub rows: usize,
+    /// Along the second of two dimensions.
+    pub columns: usize,
+    /// Along the only dimension.
+    pub line: usize,
+}
+
+/// Numbers of an array along one or two of its dimensions.
+#[derive(Clone, Debug)]
+pub struct ArraySlice {
+    /// Elements of the array per dimension.
+    pub shape: Vec<u64>,
+    /// The attribute `units`.
+    pub units: Option<String>,
+    /// The attribute `long_name`, or `standard_name`.
+    pub long_name: Option<String>,
+    /// The dimensions of the slice, the last one fastest.
+    pub axes: Vec<SliceAxis>,
+    /// The other dimensions.
+    pub fixed: Vec<FixedDimension>,
+    /// The decoded numbers; NaN where one is missing.
+    pub numbers: Vec<f64>,
+    /// Chunks that were looked for, those of coordinates left out.
+    pub chunks: u64,
+}
+
+/// A dimension of which a slice has one element.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FixedDimension {
+    /// The name, or the number of a dimension without one.
+    pub name: String,
+    /// The element.
+    pub index: u64,
+    /// Elements of the dimension.
+    pub length: u64,
+    /// No position was given, so that it is the first element.
+    pub is_default: bool,
+    /// What the coordinate says of the element.
+    pub label: Option<String>,
+}
+
+/// Reads a slice of an array.
+///
+/// `at` gives positions of dimensions by their names, or by their numbers from 0. The last two of the other dimensions are the
+/// axes of the slice; those before them are fixed at their first elements. Numbers are decoded as for [`statistics`].
+///
+/// [`statistics`]: crate::statistics()
+///
+/// # Errors
+/// [`SliceError`]; a chunk that is referred to and missing is an error, not a fill value.
+pub async fn slice(
+    session: &Session,
+    path: &NodePath,
+    at: &[(String, Position)],
+    bounds: SliceBounds,
+    progress: &dyn Progress,
+) -> Result<ArraySlice, SliceError> {
+    let array = session.array(path).map_err(NetcdfError::from)?;
+    let document = document_of(session, path)?;
+    let reader = NumberReader::new(session, path, &array, &document)?;
+    let names = names(&array);
+    let positions = positions(path, at, &names)?;
+    if let Some(empty) = array.shape.iter().position(|length| *length == 0) {
+        return Err(SliceError::Empty {
+            path: path.to_string(),
+            name: names[empty].clone(),
+        });
+    }
+    let free: Vec<usize> = (0..array.rank())
+        .filter(|dimension| positions[*dimension].is_none())
+        .collect();
+    let axes = &free[free.len().saturating_sub(2)..];
+    let most = match axes {
+        [] => {
+            return Err(SliceError::NoAxis {
+                path: path.to_string(),
+                rank: array.rank(),
+            });
+        }
+        [_] => vec![bounds.line],
+        _ => vec![bounds.rows, bounds.columns],
+    };
+    let mut spreads = Vec::with_capacity(array.rank());
+    let mut fixed = Vec::new();
+    for (dimension, name) in names.iter().enumerate() {
+        let length = array.shape[dimension];
+        if let Some(axis) = axes.iter().position(|it| *it == dimension) {
+            spreads.push(Spread::within(length, most[axis]));
+            continue;
+        }
+        let coordinate = Coordinate::find(session, path, name, length)?;
+        let position = positions[dimension];
+        let index = match position {
+            Some(position) => position.resolve(path, name, length, &coordinate).await?,
+            None => 0,
+        };
+        let label = match &coordinate {
+            Ok(coordinate) => coordinate.label(index).await?,
+            Err(_) => None,
+        };
+        fixed.push(FixedDimension {
+            name: name.clone(),
+            index,
+            length,
+            is_default: position.is_none(),
+            label,
+        });
+        spreads.push(Spread::one(index));
+    }
+    let (numbers, chunks) = reader.read(&spreads, progress).await?;
+    let mut read_axes = Vec::with_capacity(axes.len());
+    for dimension in axes {
+        let (name, spread) = (&names[*dimension], spreads[*dimension]);
+        read_axes
+            .push(SliceAxis::read(session, path, name, array.shape[*dimension], spread).await?);
+    }
+    let attribute = |name: &str| text(&document, name);
+    Ok(ArraySlice {
+        units: attribute("units"),
+        long_name: attribute("long_name").or_else(|| attribute("standard_name")),
+        axes: read_axes,
+        fixed,
+        numbers,
+        chunks,
+        shape: array.shape,
+    })
+}
+
+impl ArraySlice {
+    /// Subtracts the numbers of another slice. A number that either slice lacks is missing.
+    ///
+    /// # Errors
+    /// The reason why the two have no common elements.
+    pub fn minus(mut self, other: &Self) -> Result<Self, String> {
+        let lengths = |slice: &Self| -> Vec<String> {
+            let axes = slice.axes.iter();
+            axes.map(|axis| format!("{} = {}", axis.name, axis.length))
+                .collect()
+        };
+        let (ours, theirs) = (lengths(&self), lengths(other));
+        if ours != theirs {
+            return Err(format!(
+                "one has {}, the other {}",
+                ours.join(", "),
+                theirs.join(", ")
+            ));
+        }
+        if self.units != other.units {
+            let units = |slice: &Self| slice.units.clone().unwrap_or_else(|| "none".to_owned());
+            let (ours, theirs) = (units(&self), units(other));
+            return Err(format!("one has the units {ours}, the other {theirs}"));
+        }
+        for (ours, theirs) in self.numbers.iter_mut().zip(&other.numbers) {
+            *ours -= theirs;
+        }
+        self.chunks += other.chunks;
+        Ok(self)
+    }
+}
+
+/// The name of each dimension; its number if it has none.
+fn names(array: &ArrayMetadata) -> Vec<String> {
+    let names = array.dimension_names.as_deref().unwrap_or_default();
+    let name = |at: usize| match names.get(at) {
+        Some(Some(name)) => name.clone(),
+        _ => at.to_string(),
+    };
+    (0..array.rank()).map(name).collect()
+}
+
+/// The position of each dimension that has one.
+fn positions<'a>(
+    path: &NodePath,
+    at: &'a [(String, Position)],
+    names: &[String],
+) -> Result<Vec<Option<&'a Position>>, SliceError> {
+    let mut positions = vec![None; names.len()];
+    for (wanted, position) in at {
+        let named = names.iter().position(|name| name == wanted);
+        let counted = || wanted.parse().ok().filter(|at| *at < names.len());
+        let Some(dimension) = named.or_else(counted) else {
+            return Err(SliceError::NoDimension {
+                path: path.to_string(),
+                name: wanted.clone(),
+                known: match names {
+                    [] => "none".to_owned(),
+                    names => names.join(", "),
+                },
+            });
+        };
+        if positions[dimension].replace(position).is_some() {
+            return Err(SliceError::Twice {
+                path: path.to_string(),
+                name: names[dimension].clone(),
+            });
+        }
+    }
+    Ok(positions)
+}
