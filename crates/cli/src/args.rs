@@ -22,6 +22,8 @@ mod netcdf;
 mod nodes;
 mod pages;
 mod parse;
+#[cfg(feature = "plot")]
+mod plot;
 mod refs;
 mod repository;
 mod rewrite_manifests;
@@ -53,6 +55,8 @@ pub(crate) use nodes::{Cat, Ls, Mv, Tree};
 #[cfg(feature = "pages")]
 pub(crate) use pages::ShellName;
 pub(crate) use pages::{Completions, Man};
+#[cfg(feature = "plot")]
+pub(crate) use plot::{PictureFile, PictureFormat, Plot};
 pub(crate) use refs::{Branch, ListRefs, Tag};
 pub(crate) use repository::{Availability, Info, Init, OpsLog, SetStatus, Upgrade};
 pub(crate) use rewrite_manifests::RewriteManifests;
@@ -157,6 +161,10 @@ pub(crate) enum Command {
     /// Summarise the numbers of an array: count, missing, minimum, mean, maximum, deviation.
     #[command(after_help = stats::STATS)]
     Stats(Stats),
+    /// Draw a slice of an array: an image of two dimensions, a line of one.
+    #[cfg(feature = "plot")]
+    #[command(after_help = plot::PLOT)]
+    Plot(Plot),
     /// Show the history.
     Log(Log),
     /// Describe a repository and one version of it.

@@ -30,6 +30,8 @@ mod ncdump;
 mod ncgen;
 mod nodes;
 mod ops_log;
+#[cfg(feature = "plot")]
+mod plot;
 mod rechunk;
 mod refs;
 mod rewrite_manifests;
@@ -99,6 +101,8 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Trim(args) => windows::trim(&context, args).await,
         Command::Roll(args) => windows::roll(&context, args).await,
         Command::Stats(args) => stats::run(&context, args).await,
+        #[cfg(feature = "plot")]
+        Command::Plot(args) => plot::run(&context, args).await,
         Command::Slots(args) => slots::run(&context, args).await,
         Command::Materialize(args) => materialize::run(&context, args).await,
         Command::Rechunk(args) => rechunk::run(&context, args).await,

@@ -10,6 +10,8 @@ mod interrupt;
 mod logging;
 mod output;
 mod pages;
+#[cfg(feature = "plot")]
+mod plot;
 mod progress;
 
 use std::ffi::OsString;

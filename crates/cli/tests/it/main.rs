@@ -46,6 +46,7 @@ mod netcdf;
 mod netcdf_exports;
 mod offset_stores;
 mod pages;
+mod plot;
 mod races;
 mod readme;
 mod rechunk;
