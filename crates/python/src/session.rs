@@ -4,10 +4,12 @@ mod commit;
 
 use icefield::format::SpecVersion;
 use icefield::{
-    ChunkIndex, MergeOutcome, RebaseOutcome, RepositoryError, SessionError, VersionSelection,
+    ChunkIndex, MergeOutcome, NodeKind, NodePath, RebaseOutcome, RepositoryError, SessionError,
+    VersionSelection,
 };
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use serde_json::{Value, json};
 
 use crate::errors::Failure;
 use crate::process::ProcessOwned;
@@ -80,6 +82,35 @@ impl Session {
         };
         Err(Failure::new("commit-not-allowed", problem))
     }
+}
+
+/// A path, and the facts of an array as JSON.
+type TreeRow = (String, Option<String>);
+
+fn tree(session: &icefield::Session, most: usize) -> Result<(Vec<TreeRow>, usize), Failure> {
+    let nodes = session.nodes(&NodePath::root())?;
+    let count = nodes.len();
+    let mut rows = Vec::with_capacity(count.min(most));
+    for node in nodes.into_iter().take(most) {
+        let facts = match node.kind {
+            NodeKind::Group => None,
+            NodeKind::Array => {
+                let array = session.array(&node.path)?;
+                let bytes = session.metadata(&node.path)?.unwrap_or_default();
+                // What is no JSON has no data type to show.
+                let document: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+                let data_type = &document["data_type"];
+                let facts = json!({
+                    "shape": array.shape,
+                    "dimension_names": array.dimension_names,
+                    "data_type": data_type.as_str().or_else(|| data_type["name"].as_str()),
+                });
+                Some(facts.to_string())
+            }
+        };
+        rows.push((node.path.to_string(), facts));
+    }
+    Ok((rows, count))
 }
 
 /// Returns the failure of a move, with the codes of the reference implementation for an unusable target.
@@ -180,6 +211,13 @@ impl Session {
     fn status(&self, py: Python<'_>) -> PyResult<Task> {
         let session = self.handle()?;
         begin_near(py, async move { Ok(DiffRow(session.status().await?)) })
+    }
+
+    /// Returns the first nodes of the hierarchy by their paths, and how many there are. An array comes with a JSON object of its
+    /// `shape`, `data_type` and `dimension_names`.
+    fn tree(&self, py: Python<'_>, most: usize) -> PyResult<(Vec<TreeRow>, usize)> {
+        let session = self.handle()?;
+        Ok(py.detach(|| tree(&session, most))?)
     }
 
     /// Gives a node another path, which the transaction log records as a move.

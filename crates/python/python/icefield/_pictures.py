@@ -1,7 +1,8 @@
-"""The representations of repositories, sessions and stores in notebooks: fields, and a graph of the history.
+"""The representations of repositories, sessions and stores in notebooks: fields, the hierarchy, and a graph of the history.
 
-Showing an object reads the history. The graph ends after a few snapshots, and is left out if the
-history cannot be read, so that showing an object never fails.
+Showing an object reads the history, and a repository the newest snapshot of a branch. The graph and the
+hierarchy end after a few snapshots and nodes, and are left out if they cannot be read, so that showing
+an object never fails.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from icefield._display import table
 from icefield._exceptions import IcechunkError
 from icefield._iterators import CloseableIterator
+from icefield._tree import tree_html
 from icefield._values import AncestryGraph, SnapshotInfo
 
 if TYPE_CHECKING:
@@ -31,17 +33,21 @@ _MOST_SNAPSHOTS_OF_A_SESSION = 8
 
 def repository_html(repository: Repository) -> str:
     """The fields of a repository, and its newest snapshots on all branches."""
-    fields: list[tuple[str, object, str]] = [("format version", 1, "")]
+    fields: list[tuple[str, object, str]] = []
     if repository._place is not None:
-        fields.insert(0, ("storage", str(repository._place.storage), ""))
+        fields.append(("storage", str(repository._place.storage), ""))
     try:
         native = repository._repository
+        fields.append(("format version", native.spec_version(), ""))
         branches = native.list_branches().wait()
         tags = native.list_tags().wait()
         fields.append(("branches", _counted(branches), ""))
         fields.append(("tags", _counted(tags), ""))
         shown = sorted(branches, key=lambda name: (name != "main", name))[:_MOST_BRANCHES]
         picture = _history(native, [("branch", name) for name in shown], _MOST_SNAPSHOTS)
+        if shown:
+            session = native.readonly_session("branch", shown[0], None).wait()
+            picture = _titled(f"arrays of {shown[0]}", tree_html(session)) + picture
     except IcechunkError as error:
         picture = _unreadable(error)
     return table("icefield.Repository", fields) + picture
@@ -57,9 +63,9 @@ def session_html(session: Session) -> str:
         if not session.read_only:
             fields.append(("branch", session.branch or "none: a fork", ""))
             fields.append(("changes", _changes(session), ""))
-        picture = ""
+        picture = tree_html(session._session)
         if session._place is not None:
-            picture = _history(
+            picture += _history(
                 session._place.repository(),
                 [("snapshot", session.snapshot_id)],
                 _MOST_SNAPSHOTS_OF_A_SESSION,
@@ -123,6 +129,10 @@ def _history(
     )
     more = '<div class="icefield">older snapshots are not shown</div>' if cut else ""
     return graph._repr_html_() + more
+
+
+def _titled(title: str, picture: str) -> str:
+    return f'<div class="icefield"><div class="name">{escape(title)}</div></div>{picture}'
 
 
 def _counted(names: Sequence[str]) -> str:
