@@ -10,6 +10,7 @@ mod parts;
 mod progress;
 mod rechunk;
 mod retention;
+mod serving;
 mod shares;
 mod windows;
 
@@ -45,6 +46,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(exchange::finish_export, module)?)?;
     module.add_function(wrap_pyfunction!(exchange::abandon_export, module)?)?;
     module.add_function(wrap_pyfunction!(retention::expire_by_policy, module)?)?;
+    module.add_class::<serving::Server>()?;
+    module.add_function(wrap_pyfunction!(serving::serve, module)?)?;
     module.add_function(wrap_pyfunction!(windows::change_window, module)?)?;
     module.add_function(wrap_pyfunction!(windows::window, module)?)
 }

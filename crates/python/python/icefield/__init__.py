@@ -123,6 +123,7 @@ if TYPE_CHECKING:
     )
     from icefield.ops import GCSummary, Update, UpdateType
     from icefield.repository import Repository
+    from icefield.serving import Server, serve
     from icefield.session import ForkAnswer, ForkSession, Session
     from icefield.snapshots import AncestryGraph, Diff, ManifestFileInfo, SnapshotInfo
     from icefield.storage import (
@@ -220,6 +221,7 @@ __all__ = [
     "S3Credentials",
     "S3Options",
     "S3StaticCredentials",
+    "Server",
     "Session",
     "SessionMode",
     "SessionStateError",
@@ -269,6 +271,7 @@ __all__ = [
     "s3_static_credentials",
     "s3_storage",
     "s3_store",
+    "serve",
     "set_logs_filter",
     "shutdown_telemetry",
     "spec_version",
@@ -288,6 +291,7 @@ _MODULES = (
     "ops",
     "reports",
     "repository",
+    "serving",
     "session",
     "snapshots",
     "storage",
@@ -350,6 +354,7 @@ _MODULE_OF = {
         ),
         ("ops", "GCSummary Update UpdateType"),
         ("repository", "Repository"),
+        ("serving", "Server serve"),
         ("session", "ForkAnswer ForkSession Session"),
         ("snapshots", "AncestryGraph Diff ManifestFileInfo SnapshotInfo"),
         (
