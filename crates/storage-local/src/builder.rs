@@ -103,6 +103,17 @@ impl LocalStorageBuilder {
         self
     }
 
+    /// Calls a function before each system call, with its number, from 0, and its name.
+    #[cfg(feature = "call-hook")]
+    #[doc(hidden)]
+    pub fn before_calls(
+        mut self,
+        hook: impl Fn(u64, &'static str) + Send + Sync + 'static,
+    ) -> Self {
+        self.sys = Arc::new(crate::sys::hooked::Hooked::new(Arc::new(hook)));
+        self
+    }
+
     #[cfg(test)]
     pub(crate) fn sys(mut self, sys: Arc<dyn Sys>) -> Self {
         self.sys = sys;

@@ -9,6 +9,9 @@
 
 pub(crate) mod real;
 
+#[cfg(feature = "call-hook")]
+pub(crate) mod hooked;
+
 #[cfg(test)]
 pub(crate) mod habits;
 #[cfg(test)]
