@@ -39,7 +39,7 @@ pub(crate) struct RegisterOp {
 }
 
 /// Counts of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Figures {
     /// Commits that were acknowledged.
     pub commits: u64,

@@ -1,7 +1,7 @@
 //! Plays scenarios of the simulation, and prints what came of them.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +13,8 @@ use icefield_storage::{Clock as _, SystemClock};
 
 /// Runs that making a failing scenario smaller may take.
 const SHRINKING: usize = 400;
+/// Seeds between two lines about the progress.
+const TELL_EVERY: u64 = 500;
 
 #[derive(Parser)]
 #[command(about = "Simulates a fleet of processes on one repository", version)]
@@ -40,6 +42,9 @@ enum Command {
         /// Where a failing scenario is written.
         #[arg(long, default_value = "scenario.json")]
         output: PathBuf,
+        /// Where the figures are written, as JSON.
+        #[arg(long)]
+        figures: Option<PathBuf>,
     },
     /// Plays the scenario of a file, and prints its last events.
     Replay {
@@ -64,7 +69,14 @@ fn main() -> anyhow::Result<ExitCode> {
             twice,
             threads,
             output,
-        } => run(from..from + seeds, twice, threads.max(1), &output),
+            figures,
+        } => run(
+            from..from + seeds,
+            twice,
+            threads.max(1),
+            &output,
+            figures.as_deref(),
+        ),
         Command::Replay { file } => replay(&file),
         Command::Planted { seeds } => Ok(planted(seeds)),
     }
@@ -75,13 +87,12 @@ fn run(
     twice: bool,
     threads: u64,
     output: &PathBuf,
+    figures_file: Option<&Path>,
 ) -> anyhow::Result<ExitCode> {
     let begun = SystemClock.monotonic();
-    let (next, failed) = (
-        AtomicU64::new(seeds.start),
-        Mutex::new(None::<(u64, String)>),
-    );
-    let total = Mutex::new((Figures::default(), 0_u64));
+    let next = AtomicU64::new(seeds.start);
+    let failed = Mutex::new(None::<(u64, String)>);
+    let total = Mutex::new((Figures::default(), 0_u64, 0_u64));
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
@@ -103,6 +114,12 @@ fn run(
                     if let Ok(mut total) = total.lock() {
                         total.0 += outcome.figures;
                         total.1 += outcome.events;
+                        total.2 += 1;
+                        if total.2.is_multiple_of(TELL_EVERY) {
+                            let seconds = (SystemClock.monotonic() - begun).as_secs_f64();
+                            let rate = total.2 as f64 / seconds;
+                            println!("… {} seeds, {rate:.1} a second", total.2);
+                        }
                     }
                     if let Some(rule) = rule
                         && let Ok(mut failed) = failed.lock()
@@ -113,18 +130,26 @@ fn run(
             });
         }
     });
-    let (figures, events) = total
+    let (figures, events, played) = total
         .into_inner()
         .map_err(|_| anyhow::anyhow!("a thread panicked"))?;
-    let played = next.into_inner().min(seeds.end) - seeds.start;
-    println!(
-        "{played} seeds, {events} events, {:.1} s: {figures:?}",
-        (SystemClock.monotonic() - begun).as_secs_f64()
-    );
-    let Some((seed, rule)) = failed
+    let seconds = (SystemClock.monotonic() - begun).as_secs_f64();
+    println!("{played} seeds, {events} events, {seconds:.1} s: {figures:?}");
+    let failed = failed
         .into_inner()
-        .map_err(|_| anyhow::anyhow!("a thread panicked"))?
-    else {
+        .map_err(|_| anyhow::anyhow!("a thread panicked"))?;
+    if let Some(file) = figures_file {
+        let document = serde_json::json!({
+            "seeds": played,
+            "events": events,
+            "seconds": seconds.round(),
+            "failed": failed.as_ref().map(|(seed, _)| seed),
+            "counts": figures,
+        });
+        fs::write(file, document.to_string())
+            .with_context(|| format!("{} cannot be written", file.display()))?;
+    }
+    let Some((seed, rule)) = failed else {
         return Ok(ExitCode::SUCCESS);
     };
     println!("seed {seed} fails: {rule}");
