@@ -238,9 +238,10 @@ const LAYERS: &[Layer] = &[
             "icefield-storage-memory",
             "icefield-storage-local",
             "icefield-storage-s3",
+            "icefield-testservers",
             "icefield-format",
         ],
-        tests_use: &["icefield-testservers"],
+        tests_use: &[],
         published: false,
     },
     Layer {

@@ -2,13 +2,16 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::sync::Arc;
 
 use anyhow::bail;
 use icefield::Location;
+use icefield::format::SpecVersion;
 use icefield_core::{
     BranchName, CommitOutcome, Detector, NodePath, Repository, RepositoryError, SnapshotId,
     WriteMode,
 };
+use icefield_storage::Storage;
 
 /// Chunks of the array that workers write to. A worker that rebases writes that of its own number; the others
 /// go through all of them, each from its own number on.
@@ -21,12 +24,24 @@ pub fn array_path() -> NodePath {
         .unwrap_or_else(|_| NodePath::root())
 }
 
+/// Creates the repository at a location, as [`prepare_in`] does.
+///
+/// # Errors
+/// What the engine says.
+pub async fn prepare(location: &Location, spec: SpecVersion) -> anyhow::Result<SnapshotId> {
+    prepare_in(crate::storage(location).await?, spec).await
+}
+
 /// Creates the repository with the array that the workers write to, as one commit after the first snapshot.
 ///
 /// # Errors
 /// What the engine says.
-pub async fn prepare(location: &Location) -> anyhow::Result<SnapshotId> {
-    let repository = Repository::open_or_create(crate::storage(location).await?).await?;
+pub async fn prepare_in(
+    storage: Arc<dyn Storage>,
+    spec: SpecVersion,
+) -> anyhow::Result<SnapshotId> {
+    let builder = Repository::builder(storage).spec_version(spec);
+    let repository = builder.open_or_create().await?;
     let session = repository.write_session(BranchName::main()).await?;
     let group = r#"{"zarr_format":3,"node_type":"group"}"#;
     session

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use futures::TryStreamExt;
 use icefield::Location;
-use icefield_core::{BranchName, Repository, Revision, SnapshotId};
+use icefield_core::{Repository, SnapshotId};
+use icefield_harness::history;
 
 use crate::worker::{Worker, acknowledged, prepare};
 
@@ -17,15 +17,7 @@ pub(crate) async fn open(repository: &Path) -> Repository {
 
 /// The history of `main`, newest first.
 pub(crate) async fn history(repository: &Repository) -> Vec<SnapshotId> {
-    let tip = repository
-        .resolve(&Revision::from(BranchName::main()))
-        .await
-        .expect("main exists");
-    let history: Vec<_> = repository.ancestry(tip).try_collect().await.expect("sound");
-    assert!(
-        history.is_sorted_by(|newer, older| newer.written_at > older.written_at),
-        "times rise strictly along a branch"
-    );
+    let history = history::of_main(repository).await.expect("sound");
     history.into_iter().map(|info| info.id).collect()
 }
 
@@ -38,18 +30,12 @@ pub(crate) async fn check_acknowledged(repository: &Path, workers: u32) -> usize
 /// Checks that every commit in the logs of workers, which are beside `logs`, is in a history exactly once. Returns
 /// how many there are.
 pub(crate) fn check_logs(history: &[SnapshotId], logs: &Path, workers: u32) -> usize {
-    let mut counts: HashMap<SnapshotId, usize> = HashMap::new();
-    for id in history {
-        *counts.entry(*id).or_default() += 1;
-    }
-    let mut total = 0;
-    for number in 0..workers {
-        for id in acknowledged(logs, number) {
-            assert_eq!(counts.get(&id), Some(&1), "commit {id} was acknowledged");
-            total += 1;
-        }
-    }
-    total
+    let ids: Vec<SnapshotId> = (0..workers)
+        .flat_map(|number| acknowledged(logs, number))
+        .collect();
+    let lost = history::lost(history, &ids);
+    assert!(lost.is_empty(), "{lost:?} were acknowledged");
+    ids.len()
 }
 
 #[tokio::test]

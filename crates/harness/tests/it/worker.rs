@@ -1,35 +1,19 @@
-//! Starting, reading and killing worker processes.
+//! Worker processes as the tests drive them.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use icefield_core::SnapshotId;
+use icefield_harness::history;
+use icefield_harness::process::Process;
 
 /// A worker process. Dropped, it is killed.
-pub(crate) struct Worker {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
+pub(crate) struct Worker(Process);
 
 impl Worker {
     /// Starts a worker with these variables more in its environment; it does nothing before it is told to go.
     pub(crate) fn start(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_icefield-worker"));
-        command
-            .args(arguments)
-            .envs(environment.iter().copied())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        let mut child = command.spawn().expect("the worker is built");
-        let input = child.stdin.take().expect("piped");
-        let output = BufReader::new(child.stdout.take().expect("piped"));
-        Self {
-            child,
-            input,
-            output,
-        }
+        let program = Path::new(env!("CARGO_BIN_EXE_icefield-worker"));
+        Self(Process::start(program, arguments, environment).expect("the worker is built"))
     }
 
     /// Starts a worker that commits.
@@ -59,20 +43,19 @@ impl Worker {
 
     /// Tells the worker to go.
     pub(crate) fn go(&mut self) {
-        self.input.write_all(b"go\n").expect("the worker runs");
+        self.0.go().expect("the worker runs");
     }
 
     /// The next line that the worker says, `None` at its end.
     pub(crate) fn line(&mut self) -> Option<String> {
-        let mut line = String::new();
-        let read = self.output.read_line(&mut line).expect("readable");
-        (read > 0).then(|| line.trim_end().to_owned())
+        self.0.line().expect("readable")
     }
 
     /// Kills the worker with SIGKILL and waits until it is dead.
-    pub(crate) fn kill(mut self) {
-        self.child.kill().expect("the worker runs");
-        self.child.wait().expect("killed");
+    pub(crate) fn kill(self) {
+        self.0.killer().kill();
+        let status = self.0.wait().expect("killed");
+        assert!(!status.success(), "the worker had ended: {status}");
     }
 
     /// Waits for the worker's end, and returns the last line that it said.
@@ -81,16 +64,9 @@ impl Worker {
         while let Some(line) = self.line() {
             last = line;
         }
-        let status = self.child.wait().expect("ended");
+        let status = self.0.wait().expect("ended");
         assert!(status.success(), "the worker failed: {status}");
         last
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -99,15 +75,10 @@ pub(crate) fn log_of(repository: &Path, number: u32) -> String {
     format!("{}.{number}.log", repository.display())
 }
 
-/// The commits that a worker has had acknowledged. A last line without an end was being written when the
-/// worker was killed; whether that commit counts as acknowledged is not known.
+/// The commits that a worker has had acknowledged.
 pub(crate) fn acknowledged(repository: &Path, number: u32) -> Vec<SnapshotId> {
-    let text = std::fs::read_to_string(log_of(repository, number)).unwrap_or_default();
-    let complete = text.rfind('\n').map_or("", |end| &text[..end]);
-    complete
-        .lines()
-        .map(|line| line.parse().expect("an id"))
-        .collect()
+    let log = log_of(repository, number);
+    history::acknowledged(Path::new(&log)).expect("a log of ids")
 }
 
 /// Prepares a repository for workers.
