@@ -21,6 +21,7 @@ mod gateway;
 mod interop;
 mod kill;
 mod layers;
+mod ledger;
 mod nczarr;
 mod package;
 mod page;
@@ -29,10 +30,12 @@ mod python;
 mod root;
 mod schedule;
 mod servers;
+mod simulate;
 mod stage;
 mod summary;
 mod test;
 mod tools;
+mod torture;
 mod tour;
 mod web;
 mod wheel;
@@ -110,6 +113,10 @@ enum Command {
         #[arg(long, default_value_t = 10)]
         seconds: u32,
     },
+    /// Kills writers, readers and collectors at random, and judges the repositories that they leave behind.
+    Torture(torture::Asked),
+    /// Plays scenarios of the simulated fleet from seeds.
+    Simulate(simulate::Asked),
 }
 
 fn main() -> ExitCode {
@@ -132,6 +139,8 @@ fn main() -> ExitCode {
         Command::Wheel { release } => wheel::command(release),
         Command::Dist => dist::command(),
         Command::Fuzz { seconds } => fuzz::run(seconds),
+        Command::Torture(asked) => torture::command(&asked),
+        Command::Simulate(asked) => simulate::command(&asked),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

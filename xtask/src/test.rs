@@ -6,7 +6,7 @@ use crate::python::{ARCHIVES, ENVIRONMENTS, Environment, PACKAGE, WHEEL};
 use crate::stage::{self, Asked, Outcome, Stage};
 use crate::{
     archives, cookbook, debian, demo, dist, fuzz, gateway, interop, kill, nczarr, package, process,
-    servers, tour, web, wheel, workspace,
+    servers, torture, tour, web, wheel, workspace,
 };
 
 /// Seconds that each fuzz target runs.
@@ -79,6 +79,9 @@ fn stages() -> Vec<Stage> {
             .needs(&["web-packages"])
             .after(&["debian-packages"]),
         Stage::new("tour", tour::run).needs(&["programs"]),
+        Stage::that_may_skip("torture", torture::stage)
+            .needs(&["programs"])
+            .after(&["python-312"]),
         Stage::new("demo", || demo::run(&workspace::programs()?.icefield)).needs(&["programs"]),
     ]);
     stages.extend(ENVIRONMENTS.iter().map(|environment| {
