@@ -21,7 +21,7 @@ use std::fmt;
 use std::io::Write;
 
 /// Tells the parent something, on a line of its own that no operation begins like.
-fn say(line: &dyn fmt::Display) {
+pub(crate) fn say(line: &dyn fmt::Display) {
     // A parent that has gone does not matter.
     let _gone = writeln!(std::io::stdout().lock(), "! {line}");
 }

@@ -39,7 +39,8 @@ fn main() -> anyhow::Result<()> {
     };
     match arguments[..] {
         ["prepare", location] => {
-            let prepare = work::prepare(&Location::parse(location)?, SpecVersion::V1);
+            let location = Location::parse(location)?;
+            let prepare = work::prepare(&location, SpecVersion::V1);
             println!("{}", runtime.block_on(prepare)?);
         }
         ["torture-write", location, patience, number, log, way] => {
