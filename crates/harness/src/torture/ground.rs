@@ -39,7 +39,7 @@ impl fmt::Display for Backend {
 enum Server {
     None,
     S3(S3Server),
-    Gcs(GcsServer),
+    Gcs(#[expect(dead_code, reason = "held so that it runs")] GcsServer),
 }
 
 /// The place of one repository.
