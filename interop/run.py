@@ -16,6 +16,7 @@ import expiration  # noqa: F401
 import history_tools  # noqa: F401
 import icefield_writes  # noqa: F401
 import object_store  # noqa: F401
+import packs  # noqa: F401
 import reference_writes  # noqa: F401
 import settings  # noqa: F401
 import splits  # noqa: F401

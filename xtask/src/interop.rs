@@ -26,13 +26,14 @@ pub fn run(environment: &Environment) -> Result<()> {
 const KNOWS_SPEC_2: &str = "312";
 
 /// The suites of which each version of the format is a case of its own.
-const ON_EACH_VERSION: [&str; 8] = [
+const ON_EACH_VERSION: [&str; 9] = [
     "collection.",
     "conflicts.",
     "copies.",
     "expiration.",
     "icefield_writes.",
     "object_store.",
+    "packs.",
     "reference_writes.",
     "taking_turns.",
 ];

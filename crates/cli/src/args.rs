@@ -25,6 +25,7 @@ mod parse;
 #[cfg(feature = "plot")]
 mod plot;
 mod refs;
+mod repack;
 mod repository;
 mod rewrite_manifests;
 mod selection;
@@ -58,6 +59,7 @@ pub(crate) use pages::{Completions, Man};
 #[cfg(feature = "plot")]
 pub(crate) use plot::{PictureFile, PictureFormat, Plot};
 pub(crate) use refs::{Branch, ListRefs, Tag};
+pub(crate) use repack::Repack;
 pub(crate) use repository::{Availability, Info, Init, OpsLog, SetStatus, Upgrade};
 pub(crate) use rewrite_manifests::RewriteManifests;
 #[cfg(feature = "serve")]
@@ -73,8 +75,8 @@ younger than an RFC 3339 time), for example main~2 or main@2015-03-01T00:00:00Z.
 
 Exit codes: 0 done, 1 failure, 2 wrong usage, 3 conflict (another writer was first, or the name is taken), 4 not found,
 5 damage found, 6 the outcome of a write is not known, 130 interrupted by Ctrl-C. The first Ctrl-C ends `gc`, `expire`,
-`fsck --repair`, `import`, `export`, `materialize`, `rechunk` and `rewrite-manifests` where that does no harm, the second
-at once.
+`fsck --repair`, `import`, `export`, `materialize`, `rechunk`, `rewrite-manifests` and `repack` where that does no harm,
+the second at once.
 
 Environment: ICEFIELD_LOG filters log events, such as `debug` or `icefield_core=trace`; NO_COLOR is honoured.";
 
@@ -211,6 +213,9 @@ pub(crate) enum Command {
     Mv(Mv),
     /// Split manifests again, by the rules of the configuration or by size, in one commit; no array changes.
     RewriteManifests(RewriteManifests),
+    /// Write chunks that share objects anew, densely and in an order, in one commit; no array changes.
+    #[command(after_help = repack::REPACK)]
+    Repack(Repack),
     /// Compare a version with the one that it may be merged into, or show the edits of a serialised fork.
     Status(Status),
     /// Show the bytes that are stored, in use and garbage; by array, commit, ref or container.

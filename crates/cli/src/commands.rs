@@ -34,6 +34,7 @@ mod ops_log;
 mod plot;
 mod rechunk;
 mod refs;
+mod repack;
 mod rewrite_manifests;
 #[cfg(feature = "serve")]
 mod serve;
@@ -127,6 +128,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Failure> {
         Command::Amend(args) => amend::run(&context, args).await,
         Command::Mv(args) => mv::run(&context, args).await,
         Command::RewriteManifests(args) => rewrite_manifests::run(&context, args).await,
+        Command::Repack(args) => repack::run(&context, args).await,
         Command::Status(args) => status::run(&context, args).await,
         Command::Du(args) => du::run(&context, args).await,
         Command::Copy(args) => copy::run(&context, args).await,

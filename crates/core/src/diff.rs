@@ -1,5 +1,6 @@
 //! The *net* changes of a session, or between two snapshots.
 
+mod elsewhere;
 mod shifted;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -14,9 +15,12 @@ use icefield_refs::FetchError;
 
 use crate::change_set::{ChangeSet, WrittenNode};
 use crate::objects::Objects;
+use crate::repository::Shared;
 use crate::session::Base;
 use crate::virtual_chunks::carried;
 use crate::{RepositoryError, SessionError};
+
+pub(crate) use elsewhere::{Elsewhere, Moved};
 
 /// Manifests loaded at a time.
 const MANIFESTS_AHEAD: usize = 8;
@@ -117,17 +121,18 @@ impl Diff {
     }
 
     /// The difference of two snapshots, found from the snapshots and, where arrays have different manifests,
-    /// those manifests.
+    /// those manifests. Chunks that lie elsewhere with the same bytes did not change, unless a commit between the two wrote them.
     pub(crate) async fn between(
-        objects: &Objects,
+        shared: &Shared,
         from: SnapshotId,
         to: SnapshotId,
     ) -> Result<Self, RepositoryError> {
         if from == to {
             return Ok(Self::default());
         }
+        let objects = &shared.objects;
         let (from, to) = futures::try_join!(objects.snapshot(from), objects.snapshot(to))?;
-        let (diff, lost) = Self::between_but_for_lost(objects, &from, &to).await?;
+        let (diff, lost) = Self::between_but_for_lost(shared, &from, &to).await?;
         match lost.into_values().next() {
             Some(error) => Err(error),
             None => Ok(diff),
@@ -137,12 +142,14 @@ impl Diff {
     /// As [`Diff::between`]; of arrays with a manifest that is lost, no chunks are named, and the array is told with
     /// the reason.
     pub(crate) async fn between_but_for_lost(
-        objects: &Objects,
+        shared: &Shared,
         from: &Snapshot,
         to: &Snapshot,
     ) -> Result<(Self, BTreeMap<NodePath, RepositoryError>), RepositoryError> {
+        let objects = &shared.objects;
         let mut diff = Self::default();
         let mut lost = BTreeMap::new();
+        let mut elsewhere = Elsewhere::default();
         // Nodes that are not where they were.
         let mut gone = HashMap::new();
         for old in from.nodes() {
@@ -169,7 +176,7 @@ impl Diff {
             }
             if let Some(array) = new.array() {
                 let old = old.and_then(|old| old.array());
-                match changed_chunks(objects, new.id(), old, array).await {
+                match changed_chunks(objects, new.id(), old, array, &mut elsewhere).await {
                     Ok(chunks) if chunks.is_empty() => {}
                     Ok(chunks) => drop(diff.updated_chunks.insert(path, chunks)),
                     Err(error) if is_lost(&error) => drop(lost.insert(path, error)),
@@ -180,7 +187,25 @@ impl Diff {
         for old in gone.into_values() {
             diff.went(old.kind(), old.node_path());
         }
+        let mut same = elsewhere.same(shared, from.id(), to.id()).await?;
+        for new in to.nodes() {
+            if same.is_empty() {
+                break;
+            }
+            if let Some(same) = same.remove(&new.id()) {
+                diff.forget_chunks(&new.node_path(), &same);
+            }
+        }
         Ok((diff, lost))
+    }
+
+    fn forget_chunks(&mut self, path: &NodePath, same: &BTreeSet<ChunkIndex>) {
+        if let Some(chunks) = self.updated_chunks.get_mut(path) {
+            chunks.retain(|index| !same.contains(index));
+            if chunks.is_empty() {
+                self.updated_chunks.remove(path);
+            }
+        }
     }
 
     fn came(&mut self, kind: NodeKind, path: NodePath) {
@@ -231,29 +256,33 @@ fn is_lost(error: &RepositoryError) -> bool {
     )
 }
 
-/// The chunks whose references differ between two states of one array.
+/// The chunks whose references differ between two states of one array, and in `elsewhere` those of which the bytes may not.
 async fn changed_chunks(
     objects: &Objects,
     node: NodeId,
     old: Option<ArrayRecord<'_>>,
     new: ArrayRecord<'_>,
+    elsewhere: &mut Elsewhere,
 ) -> Result<BTreeSet<ChunkIndex>, RepositoryError> {
     let mut changed = BTreeSet::new();
-    for_each_change(objects, node, old, new, |index, _| {
+    for_each_change(objects, node, old, new, |index, _, moved| {
         changed.insert(ChunkIndex::from(index.to_vec()));
+        if let Some(moved) = moved {
+            elsewhere.note(node, index, moved);
+        }
     })
     .await?;
     Ok(changed)
 }
 
 /// Calls `found` with every chunk whose reference differs between two states of one array, and the new
-/// reference, if there is one. Manifests that both have are skipped by their ids.
+/// reference, if there is one; and how it moved, if its bytes may be the same. Manifests that both have are skipped by their ids.
 pub(crate) async fn for_each_change(
     objects: &Objects,
     node: NodeId,
     old: Option<ArrayRecord<'_>>,
     new: ArrayRecord<'_>,
-    mut found: impl FnMut(&[u32], Option<ChunkRef<'_>>),
+    mut found: impl FnMut(&[u32], Option<ChunkRef<'_>>, Option<Moved>),
 ) -> Result<(), RepositoryError> {
     let ids = |array: Option<ArrayRecord<'_>>| -> HashSet<ManifestId> {
         array
@@ -275,10 +304,12 @@ pub(crate) async fn for_each_change(
             index.clear();
             record.index_into(&mut index);
             let chunk = Some(record.chunk_ref()?);
-            if old.get(&node, &index)? != chunk {
+            let was = old.get(&node, &index)?;
+            if was != chunk {
+                let moved = Moved::of(was, chunk);
                 let from = manifest.spec_version();
                 let chunk = chunk.map(|chunk| carried(chunk, from, version, &mut text));
-                found(&index, chunk);
+                found(&index, chunk, moved);
             }
         }
     }
@@ -287,7 +318,7 @@ pub(crate) async fn for_each_change(
             index.clear();
             record.index_into(&mut index);
             if new.get(&node, &index)?.is_none() {
-                found(&index, None);
+                found(&index, None, None);
             }
         }
     }

@@ -5,6 +5,7 @@
 //! The result is the uncommitted edits of a session, and its commit is a normal one.
 
 mod absorb;
+mod doubles;
 mod edits;
 
 use std::collections::HashMap;
@@ -16,6 +17,7 @@ use serde_json::Value;
 
 pub(crate) use edits::edits_between;
 
+use self::doubles::forget_unchanged;
 use crate::change_set::ChangeSet;
 use crate::commit::MERGED_SNAPSHOT;
 use crate::rebase::{Changes, Passed};
@@ -74,7 +76,7 @@ impl Repository {
         let objects = &self.shared().objects;
         let target = objects.snapshot(to).await?;
         let base = Arc::clone(&session.state()?.base);
-        let edits = edits_between(objects, &base, &Base::new(target)).await?;
+        let edits = edits_between(self.shared(), &base, &Base::new(target)).await?;
         {
             let mut state = session.state_mut()?;
             state.changes = Arc::new(edits);
@@ -181,14 +183,16 @@ impl Session {
         let shared = self.shared();
         let objects = &shared.objects;
         let (before, target) = futures::try_join!(objects.snapshot(from), objects.snapshot(to))?;
-        let (before, target) = (Arc::new(Base::new(before)), Base::new(target));
-        let mut edits = edits_between(objects, &before, &target).await?;
+        let (before, target) = (Arc::new(Base::new(before)), Arc::new(Base::new(target)));
+        let mut edits = edits_between(shared, &before, &target).await?;
         if edits.is_empty() {
             return Ok(ApplyOutcome::NothingToDo);
         }
         self.draw_ids_again(&base, &mut edits);
-        let diff = Diff::between(objects, from, base.snapshot().id()).await?;
-        let theirs = Changes::of_diff(&diff, &before, &base);
+        let diff = Diff::between(shared, from, base.snapshot().id()).await?;
+        let mut theirs = Changes::of_diff(&diff, &before, &base);
+        let (our_side, their_side) = ((&before, &target, &mut edits), (&base, &mut theirs));
+        forget_unchanged(shared, our_side, their_side).await?;
         let edits = Arc::new(edits);
         let carried = match self
             .carry_past(&before, &base, &theirs, edits, solver)

@@ -44,7 +44,9 @@ mod history;
 mod interrupt;
 mod metadata;
 mod objects;
+mod packs;
 mod rebase;
+mod relocation;
 pub mod repair;
 mod repository;
 mod session;
@@ -89,7 +91,7 @@ pub use session::{
     ChunkInfo, ChunkLocation, ChunkRead, CollectionHold, ForkError, LeasePass, MergeOutcome,
     NodeInfo, PreloadReport, Returned, Session, WriteMode,
 };
-pub use settings::{ReadSettings, Settings};
+pub use settings::{PackSettings, ReadSettings, Settings};
 pub use virtual_chunks::{
     Containers, OpenContainer, VirtualAccess, VirtualChecksum, VirtualChunkError, VirtualRefs,
     VirtualRefsError, VirtualSource,

@@ -17,6 +17,7 @@ mod hold;
 mod lease;
 mod list;
 mod merge;
+mod packed;
 mod pending;
 mod phase;
 mod preload;

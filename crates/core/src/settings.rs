@@ -20,6 +20,50 @@ pub struct Settings {
     pub max_metadata_bytes: usize,
     /// How reads of many chunks are put together.
     pub reads: ReadSettings,
+    /// How small chunks are put together when they are written.
+    pub packs: PackSettings,
+}
+
+/// How small chunks are put together into objects, the packs. What is not set here, the repository's configuration says
+/// (`packed_chunk_threshold_bytes`, `pack_size_bytes`); without either, no packs are written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PackSettings {
+    /// Chunks that are too long for a manifest, and shorter than this many bytes, are written to packs. 0: none are.
+    pub threshold_bytes: Option<u32>,
+    /// Bytes of a full pack.
+    pub size_bytes: Option<u32>,
+    /// Bytes of chunks that a session and its forks keep in memory until their packs are stored. Writes wait where there would be
+    /// more. A pack is at most half of that, whatever its size is set to. Default: two packs, and at least 64 MiB.
+    pub buffered_bytes: Option<usize>,
+}
+
+impl PackSettings {
+    /// Returns settings that write no packs, whatever configuration and store suggest.
+    pub fn off() -> Self {
+        Self::default().with_threshold(0)
+    }
+
+    /// Returns the settings with another threshold, in bytes; 0 writes no packs.
+    #[must_use]
+    pub fn with_threshold(mut self, bytes: u32) -> Self {
+        self.threshold_bytes = Some(bytes);
+        self
+    }
+
+    /// Returns the settings with packs of another size, in bytes.
+    #[must_use]
+    pub fn with_size(mut self, bytes: u32) -> Self {
+        self.size_bytes = Some(bytes);
+        self
+    }
+
+    /// Returns the settings with another bound on chunks in memory, in bytes.
+    #[must_use]
+    pub fn with_buffered_bytes(mut self, bytes: usize) -> Self {
+        self.buffered_bytes = Some(bytes);
+        self
+    }
 }
 
 /// How reads of many chunks are put together into requests.
@@ -80,6 +124,7 @@ impl Default for Settings {
             decode_limits: DecodeLimits::default(),
             max_metadata_bytes: 64 << 20,
             reads: ReadSettings::default(),
+            packs: PackSettings::default(),
         }
     }
 }
@@ -110,6 +155,13 @@ impl Settings {
     #[must_use]
     pub fn with_reads(mut self, reads: ReadSettings) -> Self {
         self.reads = reads;
+        self
+    }
+
+    /// Returns the settings with other rules for packs.
+    #[must_use]
+    pub fn with_packs(mut self, packs: PackSettings) -> Self {
+        self.packs = packs;
         self
     }
 

@@ -7,6 +7,7 @@
 mod containers;
 mod flexbuffers;
 mod manifest;
+mod packing;
 mod repository;
 mod second;
 mod section;

@@ -95,13 +95,14 @@ pub use icefield_core::{
     CommitError, CommitOutcome, Conflict, ConflictSolver, DecodeLimits, Detector, Diff,
     EditOutcome, FetchError, ForkBlobError, ForkError, Interrupt, Interrupted, MERGED_SNAPSHOT,
     ManifestId, ManifestRewrite, MergeOutcome, MetadataError, Misspelled, NameError, NodeId,
-    NodeInfo, NodeKind, NodeMetadata, NodeMetadataError, NodePath, OpenContainer, PreloadReport,
-    ReadSettings, RebaseError, RebaseOutcome, RefList, RefsError, Refusal, Remainder, Repository,
-    RepositoryBuilder, RepositoryConfig, RepositoryError, Resolution, Returned, Revision,
-    SPLITTING_CONFIG, Session, SessionError, Settings, SnapshotId, SnapshotInfo, Start, Stray,
-    StrayProblem, TagName, UnderstoodRefs, UpgradeOptions, UpgradeReport, UpgradeStep,
-    VersionSelection, VirtualAccess, VirtualChecksum, VirtualChunkError, VirtualLocation,
-    VirtualRefs, VirtualRefsError, VirtualSource, WriteMode, micros_of_time, time_of_micros,
+    NodeInfo, NodeKind, NodeMetadata, NodeMetadataError, NodePath, OpenContainer, PackSettings,
+    PreloadReport, ReadSettings, RebaseError, RebaseOutcome, RefList, RefsError, Refusal,
+    Remainder, Repository, RepositoryBuilder, RepositoryConfig, RepositoryError, Resolution,
+    Returned, Revision, SPLITTING_CONFIG, Session, SessionError, Settings, SnapshotId,
+    SnapshotInfo, Start, Stray, StrayProblem, TagName, UnderstoodRefs, UpgradeOptions,
+    UpgradeReport, UpgradeStep, VersionSelection, VirtualAccess, VirtualChecksum,
+    VirtualChunkError, VirtualLocation, VirtualRefs, VirtualRefsError, VirtualSource, WriteMode,
+    micros_of_time, time_of_micros,
 };
 pub use icefield_format as format;
 #[cfg(feature = "ingest")]

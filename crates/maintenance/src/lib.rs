@@ -18,6 +18,7 @@ mod expire;
 mod gather;
 mod listing;
 mod progress;
+mod repack;
 mod usage;
 
 pub use bundle::{BundleReport, BundleRepository, Unbundle, UnbundleReport};
@@ -39,8 +40,10 @@ pub use downgrade::{DowngradeReport, DowngradeRepository, NotCarried, NotCarried
 pub use expire::{Expire, ExpireError, Expired, Fate, NewParent, Plan, Policy, Reason, Stuck};
 pub use icefield_core::collection::ClocksApart;
 pub use progress::Progress;
+pub use repack::{ChunkOrder, Repack, RepackError, RepackReport, RepackedArray};
 pub use usage::{
-    Amount, BackupUsage, GarbageUsage, Usage, UsageError, UsageRow, UsageSummary, UsageTable,
+    Amount, BackupUsage, GarbageUsage, PackUsage, Usage, UsageError, UsageRow, UsageSummary,
+    UsageTable,
 };
 
 #[cfg(doctest)]

@@ -3,7 +3,7 @@
 //!
 //! An object with several users is counted once in every total, and in none of their *unique* shares: that of a ref is what deleting it
 //! would free. Objects count with the sizes that the store lists. A chunk object that several chunks share parts of is one
-//! object; bytes of it that nothing refers to are stored and not *live*. Inline chunks are part of their manifests;
+//! object, a *pack*; bytes of it that nothing refers to are stored and not *live*. Inline chunks are part of their manifests;
 //! virtual ones are stored elsewhere, and counted once for each range of a file.
 //!
 //! Each manifest is read once, unless the ids of chunks do not fit into memory ([`Usage::memory`]).
@@ -21,7 +21,9 @@ use icefield_format::{DecodeLimits, SpecVersion};
 use crate::Progress;
 
 pub use error::UsageError;
-pub use report::{Amount, BackupUsage, GarbageUsage, UsageRow, UsageSummary, UsageTable};
+pub use report::{
+    Amount, BackupUsage, GarbageUsage, PackUsage, UsageRow, UsageSummary, UsageTable,
+};
 
 use tally::Tallying;
 

@@ -9,6 +9,7 @@ mod layout;
 mod parts;
 mod progress;
 mod rechunk;
+mod repack;
 mod retention;
 mod serving;
 mod shares;
@@ -37,6 +38,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(import::end_imports, module)?)?;
     module.add_function(wrap_pyfunction!(rechunk::rechunk, module)?)?;
     module.add_function(wrap_pyfunction!(rechunk::rechunk_in_session, module)?)?;
+    module.add_function(wrap_pyfunction!(repack::repack, module)?)?;
     module.add_function(wrap_pyfunction!(parts::materialize_part, module)?)?;
     module.add_function(wrap_pyfunction!(parts::begin_rechunk, module)?)?;
     module.add_function(wrap_pyfunction!(parts::rechunk_part, module)?)?;

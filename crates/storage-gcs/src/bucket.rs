@@ -155,7 +155,9 @@ impl fmt::Debug for Bucket {
 #[async_trait]
 impl Remote for Bucket {
     fn capabilities(&self) -> Capabilities {
-        Capabilities::full(KeyForm::ObjectStorePath)
+        let mut capabilities = Capabilities::full(KeyForm::ObjectStorePath);
+        capabilities.remote = true;
+        capabilities
     }
 
     fn place(&self) -> String {

@@ -32,6 +32,7 @@ pub struct MemoryStorageBuilder {
     clock: Arc<dyn Clock>,
     key_form: KeyForm,
     host_dates: bool,
+    remote: bool,
 }
 
 impl Default for MemoryStorageBuilder {
@@ -40,6 +41,7 @@ impl Default for MemoryStorageBuilder {
             clock: Arc::new(SystemClock),
             key_form: KeyForm::ObjectStorePath,
             host_dates: false,
+            remote: false,
         }
     }
 }
@@ -64,6 +66,12 @@ impl MemoryStorageBuilder {
         self
     }
 
+    /// Reports that requests cross a network, as those to a bucket do; default: they do not.
+    pub fn remote(mut self) -> Self {
+        self.remote = true;
+        self
+    }
+
     /// Returns an empty store.
     pub fn build(self) -> MemoryStorage {
         MemoryStorage(Arc::new(Shared {
@@ -71,6 +79,7 @@ impl MemoryStorageBuilder {
             clock: self.clock,
             key_form: self.key_form,
             host_dates: self.host_dates,
+            remote: self.remote,
         }))
     }
 }

@@ -26,6 +26,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) key_form: KeyForm,
     pub(crate) host_dates: bool,
+    pub(crate) remote: bool,
 }
 
 impl MemoryStorage {
@@ -38,6 +39,7 @@ impl MemoryStorage {
             clock: Arc::clone(&self.0.clock),
             key_form: self.0.key_form,
             host_dates: self.0.host_dates,
+            remote: self.0.remote,
         }))
     }
 
@@ -92,6 +94,7 @@ impl Storage for MemoryStorage {
     fn capabilities(&self) -> Capabilities {
         let mut capabilities = Capabilities::full(self.0.key_form);
         capabilities.host_dates = self.0.host_dates;
+        capabilities.remote = self.0.remote;
         capabilities.durable = false;
         capabilities
     }

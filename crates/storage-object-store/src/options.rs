@@ -41,6 +41,8 @@ pub struct AdapterOptions {
     pub backslashes: bool,
     /// An acknowledged write survives a loss of power. Default: true.
     pub durable: bool,
+    /// Requests cross a network. Default: true.
+    pub remote: bool,
     /// Lists can be asked for: a plain web server has none. Default: true.
     pub lists: bool,
     /// Lists come in byte order and can begin anywhere at no cost, so that they are read in pages. Otherwise
@@ -80,6 +82,7 @@ impl Default for AdapterOptions {
             attributes: true,
             backslashes: true,
             durable: true,
+            remote: true,
             lists: true,
             ordered_lists: false,
             put_bytes: 256 << 20,
@@ -135,6 +138,7 @@ impl AdapterOptions {
         capabilities.exact_versions = self.exact_versions;
         capabilities.user_metadata = self.attributes;
         capabilities.durable = self.durable;
+        capabilities.remote = self.remote;
         capabilities
     }
 

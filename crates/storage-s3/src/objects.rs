@@ -25,6 +25,7 @@ impl Remote for Bucket {
         let mut capabilities = Capabilities::full(KeyForm::Raw);
         capabilities.exact_versions = false;
         capabilities.hides_missing = true;
+        capabilities.remote = true;
         capabilities
     }
 

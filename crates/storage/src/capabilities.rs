@@ -37,12 +37,16 @@ pub struct Capabilities {
     /// Objects are dated by the clock of the machine that writes them, as on a local disk: where that clock is set, the
     /// dates jump with it, and a comparison of the two shows nothing.
     pub host_dates: bool,
+    /// Requests cross a network: each costs a round trip, whatever its size, so that one long object is written much faster
+    /// than the many short ones that it holds.
+    pub remote: bool,
     /// An acknowledged, [synchronised](crate::Storage::sync) write survives a loss of power.
     pub durable: bool,
 }
 
 impl Capabilities {
-    /// Returns the facts of a store that guarantees everything; a backend switches off what it cannot do.
+    /// Returns the facts of a store at hand that guarantees everything; a backend switches off what it cannot do, and says that
+    /// it is [remote](Self::remote) if it is.
     pub fn full(key_form: KeyForm) -> Self {
         Self {
             key_form,
@@ -55,6 +59,7 @@ impl Capabilities {
             hides_missing: false,
             user_metadata: true,
             host_dates: false,
+            remote: false,
             durable: true,
         }
     }

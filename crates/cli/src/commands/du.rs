@@ -113,6 +113,15 @@ fn summary_text(facts: &StorageFacts, out: &mut dyn Write) -> io::Result<()> {
         "chunk objects",
         &format!("{chunk_objects}, {live} of it in use"),
     ]);
+    let packs = &summary.packs;
+    if packs.objects.count > 0 {
+        let (live, dead) = (packs.live_bytes, packs.dead_bytes);
+        let (live, dead) = (output::bytes(live), output::bytes(dead));
+        table.row([
+            "of these packs",
+            &format!("{}, {live} in use, {dead} dead", objects(packs.objects)),
+        ]);
+    }
     table.row(["garbage", &objects(summary.garbage.total)]);
     table.row(["native", &chunks(summary.native)]);
     table.row([

@@ -15,6 +15,7 @@ mod history;
 mod inspect;
 mod look;
 mod refs;
+mod repack;
 mod rewrite_manifests;
 mod strays;
 mod upgrade;

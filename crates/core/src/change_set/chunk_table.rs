@@ -37,6 +37,16 @@ pub(crate) enum PendingChunk<'a> {
     Set(ChunkRef<'a>),
 }
 
+impl PendingChunk<'_> {
+    /// Returns the object that a chunk lies in, and its first byte there; none if it lies in no object of the repository.
+    pub(crate) fn place(self) -> Option<(ChunkId, u64)> {
+        match self {
+            Self::Set(ChunkRef::Native { id, offset, .. }) => Some((id, offset)),
+            Self::Set(_) | Self::Deleted => None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CellKind {
     Deleted,

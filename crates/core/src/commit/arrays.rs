@@ -12,6 +12,7 @@ use icefield_storage::Entropy;
 use super::manifests::ManifestJob;
 use crate::change_set::{BaseView, ChangeSet, ChunkTable, PendingChunk};
 use crate::conditions::ArrayName;
+use crate::relocation::Relocations;
 use crate::splits::{self, Cells, Held, Known, SplitRules, regions};
 
 /// Which manifests a commit rewrites although no edit touches them: see [`Commit::rewrite_manifests`](super::Commit::rewrite_manifests).
@@ -48,6 +49,7 @@ pub(super) struct ArrayPlan {
     pub(super) before: Option<Vec<u32>>,
     pub(super) held: Vec<HeldManifest>,
     pub(super) rewrite: ManifestRewrite,
+    pub(super) relocations: Arc<Relocations>,
     /// Whether a manifest of the base is left out, or has other extents than the base says.
     pub(super) mended: bool,
     /// Drawn on one task, in the order of paths: the source of the ids of its manifests.
@@ -279,6 +281,7 @@ impl ArrayPlan {
             part: None,
             rows: rows.into(),
             inputs,
+            relocations: Arc::clone(&self.relocations),
             entropy: self.entropy.derive(),
         }
     }

@@ -25,7 +25,7 @@ impl ManifestJob {
         };
         let table = changes.chunks_of(&self.node);
         let is_erased = table.is_some_and(|table| table.erases_some_of(&placed));
-        let is_edited = !self.rows.is_empty() || is_erased;
+        let is_edited = !self.rows.is_empty() || is_erased || self.relocations.concern(&self.node);
         (!is_edited && placed.iter().zip(part).all(inside)).then_some(input)
     }
 

@@ -48,6 +48,7 @@ impl Session {
             // Nothing may refer to what it stands on.
             self.state_mut()?.taken.insert(base);
         }
+        self.store_needed().await?;
         let guarded = Moment::now(&*self.shared().clock);
         self.guard(None).await?;
         let description = Description {

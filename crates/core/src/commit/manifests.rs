@@ -16,6 +16,7 @@ use icefield_storage::Entropy;
 use crate::change_set::{BaseView, ChangeSet, ChunkTable, PendingChunk};
 use crate::file_writer::FileWriter;
 use crate::grid::within;
+use crate::relocation::Relocations;
 use crate::splits::Cells;
 use crate::virtual_chunks::carried;
 
@@ -36,6 +37,8 @@ pub(super) struct ManifestJob {
     pub(super) rows: Arc<[u32]>,
     /// The base's manifests whose references are carried over, those within their boxes: no reader finds another.
     pub(super) inputs: Vec<ManifestRef>,
+    /// Where chunks of the base are by now.
+    pub(super) relocations: Arc<Relocations>,
     /// Where the ids come from.
     pub(super) entropy: Arc<dyn Entropy>,
 }
@@ -166,7 +169,7 @@ impl ManifestJob {
                 let record = refs.record_at(position);
                 let from = inputs[input].spec_version();
                 let chunk = carried(record.chunk_ref()?, from, writer.version(), &mut text);
-                output.push(&index, chunk, record.extra())?;
+                output.push(&index, self.relocations.place(chunk), record.extra())?;
             }
         }
         output.finish()

@@ -16,6 +16,7 @@ use super::replaced::Replaced;
 use crate::SessionError;
 use crate::change_set::{BaseView, ChangeSet};
 use crate::metadata::{ArrayMetadata, NodeMetadata};
+use crate::relocation::Relocations;
 use crate::session::{Base, Session};
 
 /// A node of the new snapshot, before its manifests are known.
@@ -83,11 +84,20 @@ pub(super) struct Planner<'a> {
     pub(super) base: &'a Base,
     pub(super) changes: &'a ChangeSet,
     pub(super) rewrite: ManifestRewrite,
+    pub(super) relocations: &'a Arc<Relocations>,
     pub(super) lost: &'a BTreeSet<ManifestId>,
     pub(super) extents: &'a BTreeMap<(NodePath, ManifestId), Extents>,
 }
 
 impl Planner<'_> {
+    /// What of an array is rewritten although no edit touches it.
+    fn rewrite(&self, node: &NodeId) -> ManifestRewrite {
+        match self.relocations.concern(node) {
+            true => ManifestRewrite::All,
+            false => self.rewrite,
+        }
+    }
+
     /// Lists the nodes of the new snapshot in the order of their paths, and the manifests to write.
     pub(super) fn nodes(
         &self,
@@ -133,7 +143,7 @@ impl Planner<'_> {
                     let manifests = match updated.map(|node| Arc::clone(&node.metadata)) {
                         _ if record.kind() == NodeKind::Group => PlannedManifests::None,
                         Some(metadata) => self.existing(position, &path, &metadata, arrays)?,
-                        None if self.rewrite != ManifestRewrite::No
+                        None if self.rewrite(&record.id()) != ManifestRewrite::No
                             || !self.lost.is_empty()
                             || !self.extents.is_empty()
                             || changes.chunks().contains_key(&record.id())
@@ -207,7 +217,7 @@ impl Planner<'_> {
             });
         }
         let untouched = !written && !mended && !is_shifted && !held.iter().any(|it| it.cut);
-        if untouched && (self.rewrite == ManifestRewrite::No || held.is_empty()) {
+        if untouched && (self.rewrite(&node) == ManifestRewrite::No || held.is_empty()) {
             return Ok(PlannedManifests::Keep { position });
         }
         let before = base.metadata(base.record(position)).ok();
@@ -235,7 +245,8 @@ impl Planner<'_> {
             grid: array.chunk_counts.clone(),
             before,
             held,
-            rewrite: self.rewrite,
+            rewrite: self.rewrite(&node),
+            relocations: Arc::clone(self.relocations),
             mended: false,
             entropy: self.session.derive_entropy(),
         }

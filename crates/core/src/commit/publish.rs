@@ -83,6 +83,7 @@ pub(super) async fn advance_session(session: &Session, snapshot: SnapshotId) {
     if let (Ok(decoded), Ok(mut state)) = (decoded, session.state_mut()) {
         state.base = Arc::new(Base::new(decoded));
         state.changes = Arc::default();
+        state.relocations = Arc::default();
         state.phase = Phase::Committed { snapshot };
     }
 }

@@ -93,7 +93,7 @@ impl Commit {
 
     fn changes_nothing(&self) -> Result<bool, SessionError> {
         let may = self.allow_empty || self.rewrite != ManifestRewrite::No;
-        Ok(!may && self.session.state()?.changes.is_empty())
+        Ok(!may && !self.session.has_changes()?)
     }
 
     /// Once a race on the branch was lost, looks where it stands before anything is written. Returns the
@@ -150,6 +150,8 @@ impl Commit {
     ) -> Result<(CommitOutcome, Option<Fresh>), CommitError> {
         let session = &self.session;
         session.state_mut()?.attempts += 1;
+        // A rebase may have written chunks, too.
+        self.interrupt.unless(session.store_needed()).await??;
         let guarded = Moment::now(&*session.shared().clock);
         session.guard(None).await?;
         let replaced = match self.publication {

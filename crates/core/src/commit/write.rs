@@ -45,14 +45,22 @@ pub(super) async fn write(
     tip: Option<&Tip>,
     description: Description<'_>,
 ) -> Result<Written, CommitError> {
-    let (base, changes, mut metadata, newer_than) = {
+    if !session.shared().unwritten.is_empty() {
+        // All packs were stored before. No argument for that is worth as much as a look: a manifest must never name another.
+        let objects = session.state()?.objects();
+        session.check_stored(&objects)?;
+    }
+    let (base, changes, relocations, mut metadata, newer_than) = {
         let state = session.state()?;
         let (base, changes) = (Arc::clone(&state.base), Arc::clone(&state.changes));
         let newer_than = state.newer_than.max(base.snapshot().flushed_at());
-        (base, changes, state.metadata.clone(), newer_than)
+        let relocations = Arc::clone(&state.relocations);
+        let metadata = state.metadata.clone();
+        (base, changes, relocations, metadata, newer_than)
     };
     let rewrite = description.rewrite;
-    if changes.is_empty() && !description.allow_empty && rewrite == ManifestRewrite::No {
+    let may_be_empty = description.allow_empty || !relocations.is_empty();
+    if changes.is_empty() && !may_be_empty && rewrite == ManifestRewrite::No {
         return Err(CommitError::NothingToCommit);
     }
     metadata.extend(description.metadata.clone());
@@ -69,6 +77,7 @@ pub(super) async fn write(
         base: &base,
         changes: &changes,
         rewrite,
+        relocations: &relocations,
         lost: description.lost,
         extents: description.extents,
     };
@@ -86,7 +95,7 @@ pub(super) async fn write(
             splits.into_iter().map(|it| (it.kept, it.jobs)).unzip();
         if rewrite != ManifestRewrite::No
             && changes.is_empty()
-            && !description.allow_empty
+            && !may_be_empty
             && jobs.iter().all(Vec::is_empty)
         {
             return Err(CommitError::NothingToCommit);

@@ -1,5 +1,7 @@
 //! Why a read or write of a session failed.
 
+use std::sync::Arc;
+
 use icefield_format::{ChunkIndex, FormatError, NodePath, SnapshotId};
 use icefield_refs::FetchError;
 use icefield_storage::{Key, StorageError};
@@ -152,6 +154,9 @@ pub enum SessionError {
         /// The coordinates.
         index: ChunkIndex,
     },
+    /// Bytes that are copied to another place are at least one.
+    #[error("a chunk without bytes has no place in an object: leave it where it is")]
+    EmptyCopy,
     /// The array was deleted, re-created or resized while the chunk was on its way to the store.
     #[error(
         "{path} changed while chunk {index} was being written: write it again if it still belongs there"
@@ -234,6 +239,19 @@ pub enum SessionError {
         /// The error of the store.
         source: StorageError,
     },
+    /// Chunks that were to share an object could not be stored. They are still in memory, and references to them in the session.
+    #[error(
+        "{} could not be stored in {key}; nothing is lost as long as the session is there: do this again once the store takes writes",
+        told(.chunks)
+    )]
+    ChunksNotStored {
+        /// The object.
+        key: Key,
+        /// The arrays and the coordinates of the chunks in it, and in others that failed along with it.
+        chunks: Vec<(NodePath, ChunkIndex)>,
+        /// Why not.
+        source: Arc<Self>,
+    },
     /// The session was neither used nor kept alive for so long that its chunks are taken for garbage.
     #[error(
         "garbage is being collected, and chunks of this session may be among it: commit again when the collection has ended"
@@ -259,4 +277,19 @@ pub enum SessionError {
     /// Work that was handed to another thread did not end.
     #[error("background work ended early: {0}")]
     Aborted(String),
+}
+
+/// Chunks that a message names.
+const NAMED: usize = 3;
+
+fn told(chunks: &[(NodePath, ChunkIndex)]) -> String {
+    let named = chunks.iter().take(NAMED);
+    let named: Vec<String> = named
+        .map(|(path, index)| format!("chunk {index} of {path}"))
+        .collect();
+    match (chunks.len(), chunks.len().saturating_sub(NAMED)) {
+        (0, _) => "chunks of a fork".to_owned(),
+        (_, 0) => named.join(", "),
+        (_, more) => format!("{} and {more} more chunks", named.join(", ")),
+    }
 }

@@ -113,7 +113,7 @@ impl Repository {
         let objects = &self.shared().objects;
         let left = self.left_by_pruned_logs(info).await?;
         let (before, after) = futures::try_join!(objects.snapshot(parent), objects.snapshot(id))?;
-        let diff = Diff::between(objects, parent, id).await?;
+        let diff = Diff::between(self.shared(), parent, id).await?;
         let (before, after) = (Base::new(before), Base::new(after));
         let chunks = Changes::of_diff(&diff, &before, &after).chunks;
         let (writer, limits) = (objects.writer(), objects.decode_limits());
@@ -161,7 +161,7 @@ impl Repository {
             .map_err(|error: KeyError| StorageError::from(error))?;
         let limits = objects.decode_limits();
         let (before, after) = futures::try_join!(objects.snapshot(parent), objects.snapshot(id))?;
-        let (diff, lost) = Diff::between_but_for_lost(objects, &before, &after).await?;
+        let (diff, lost) = Diff::between_but_for_lost(shared, &before, &after).await?;
         let (before, after) = (Base::new(before), Base::new(after));
         let mut chunks = Changes::of_diff(&diff, &before, &after).chunks;
         if let Some((_, source)) = lost.first_key_value() {

@@ -8,18 +8,19 @@ use icefield_format::{NodeId, NodePath};
 
 use crate::RebaseError;
 use crate::change_set::{ChangeSet, PendingChunk, WrittenNode};
-use crate::diff::for_each_change;
-use crate::objects::Objects;
+use crate::diff::{Elsewhere, for_each_change};
+use crate::repository::Shared;
 use crate::session::Base;
 
 /// Returns the edits that make `to` of `from`. Nodes keep the ids that they have in `to`; a node of `from`
-/// that has another path there was moved.
+/// that has another path there was moved. Chunks that a repacking moved are not edits.
 pub(crate) async fn edits_between(
-    objects: &Objects,
+    shared: &Shared,
     from: &Base,
     to: &Base,
 ) -> Result<ChangeSet, RebaseError> {
     let mut edits = ChangeSet::default();
+    let mut elsewhere = Elsewhere::default();
     let mut homes: HashMap<NodeId, NodePath> = HashMap::new();
     for old in from.snapshot().nodes() {
         let path = old.node_path();
@@ -65,13 +66,20 @@ pub(crate) async fn edits_between(
         let grid = Arc::clone(&to.metadata(new)?);
         let Some(grid) = grid.array() else { continue };
         let old = old.and_then(|old| old.array());
-        for_each_change(objects, id, old, array, |index, chunk| {
+        for_each_change(&shared.objects, id, old, array, |index, chunk, moved| {
             if grid.contains(index) {
+                if let Some(moved) = moved {
+                    elsewhere.note(id, index, moved);
+                }
                 let chunk = chunk.map_or(PendingChunk::Deleted, PendingChunk::Set);
                 edits.set_chunk(&path, id, index, chunk);
             }
         })
         .await?;
+    }
+    let (from, to) = (from.snapshot().id(), to.snapshot().id());
+    for (node, same) in elsewhere.same(shared, from, to).await? {
+        edits.forget_chunks(&node, &same);
     }
     Ok(edits)
 }

@@ -77,7 +77,7 @@ impl MissedCommit {
             Some(changes) => Ok(Changes { shifted, ..changes }),
             None => {
                 let ids = (before.snapshot().id(), after.snapshot().id());
-                let diff = Diff::between(&shared.objects, ids.0, ids.1).await?;
+                let diff = Diff::between(shared, ids.0, ids.1).await?;
                 let changes = Changes::of_diff(&diff, before, after);
                 Ok(Changes { shifted, ..changes })
             }

@@ -307,6 +307,7 @@ impl RepositoryBuilder {
             entropy: self.entropy,
             virtual_stores: Arc::new(VirtualStores::new(self.access)),
             configs: Arc::new(Configs::new(self.config, stored, version)),
+            unwritten: Arc::default(),
             lost_races: Mutex::new(HashSet::new()),
             clock_ahead: std::sync::atomic::AtomicI64::new(0),
         }))

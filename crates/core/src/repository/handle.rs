@@ -113,6 +113,7 @@ impl Repository {
             entropy: Arc::clone(&shared.entropy),
             virtual_stores: Arc::clone(&shared.virtual_stores),
             configs: Arc::clone(&shared.configs),
+            unwritten: Arc::clone(&shared.unwritten),
             lost_races: Mutex::default(),
             clock_ahead: AtomicI64::new(shared.clock_ahead.load(Ordering::Relaxed)),
         })))
@@ -121,6 +122,12 @@ impl Repository {
     /// Returns the configuration in force: the caller's settings over the stored ones over the defaults.
     pub fn config(&self) -> RepositoryConfig {
         self.0.configs.in_force().config.clone()
+    }
+
+    /// Returns the bytes of a full pack that this handle writes: as the configuration and the
+    /// [settings](crate::PackSettings) say, and at most half of what these let wait in memory.
+    pub fn pack_size(&self) -> u64 {
+        self.0.pack_rules().size() as u64
     }
 
     /// Returns the configuration that is stored, without what this handle was opened with.

@@ -122,7 +122,7 @@ impl Repository {
     /// # Errors
     /// Objects that cannot be read.
     pub async fn diff(&self, from: SnapshotId, to: SnapshotId) -> Result<Diff, RepositoryError> {
-        Diff::between(&self.0.objects, from, to).await
+        Diff::between(&self.0, from, to).await
     }
 
     /// Reads and decodes one manifest.

@@ -10,6 +10,7 @@ use icefield_storage::{Clock, Entropy, Storage, StorageExt};
 
 use super::in_force::Configs;
 use crate::objects::Objects;
+use crate::packs::{PackRules, Unwritten};
 use crate::virtual_chunks::VirtualStores;
 use crate::{RepositoryError, Settings};
 
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) virtual_stores: Arc<VirtualStores>,
     pub(crate) configs: Arc<Configs>,
+    /// The packs of all sessions that are not stored yet.
+    pub(crate) unwritten: Arc<Unwritten>,
     pub(super) lost_races: Mutex<HashSet<BranchName>>,
     /// In seconds, as of the last commit.
     pub(super) clock_ahead: AtomicI64,
@@ -39,9 +42,11 @@ impl Shared {
         bytes
     }
 
-    /// Longest chunk in bytes that is kept in its manifest.
-    pub(crate) fn inline_threshold(&self) -> usize {
-        usize::from(self.configs.in_force().config.inline_chunk_threshold())
+    /// Where chunks are put, by their length.
+    pub(crate) fn pack_rules(&self) -> PackRules {
+        let in_force = self.configs.in_force();
+        let is_remote = self.storage.capabilities().remote;
+        PackRules::new(&in_force.config, &self.settings.packs, is_remote)
     }
 
     /// Compares our clock with that of the store, which said when it stored something.

@@ -18,7 +18,7 @@ impl Session {
     /// For anybody else there is [`Session::to_bytes`]: an answer alone can be neither read nor written.
     ///
     /// # Errors
-    /// [`ForkError::NotAFork`], what the store says.
+    /// [`ForkError::NotAFork`], [`crate::SessionError::ChunksNotStored`], what the store says.
     pub async fn to_answer(&self) -> Result<Bytes, ForkError> {
         let lineage = self.lineage().ok_or(ForkError::NotAFork)?;
         let _all_writes_ended = self.ready_to_send().await?;
@@ -99,6 +99,7 @@ impl Session {
             Arc::new(changes),
             lineage.clone(),
             (Arc::new(lease), taken),
+            None,
         ))
     }
 }

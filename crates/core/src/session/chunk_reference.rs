@@ -14,6 +14,12 @@ pub(crate) enum ChunkReference {
         offset: u64,
         length: u64,
     },
+    /// Of a pack that is not stored yet.
+    Unwritten {
+        id: ChunkId,
+        offset: u64,
+        bytes: Bytes,
+    },
     Virtual {
         object: ForeignObject,
         offset: u64,
@@ -78,6 +84,11 @@ impl ChunkReference {
                 offset: *offset,
                 length: *length,
             },
+            Self::Unwritten { id, offset, bytes } => ChunkRef::Native {
+                id: *id,
+                offset: *offset,
+                length: bytes.len() as u64,
+            },
             Self::Virtual {
                 object,
                 offset,
@@ -94,7 +105,7 @@ impl ChunkReference {
     /// Returns the number of bytes of the chunk.
     pub(super) fn length(&self) -> u64 {
         match self {
-            Self::Inline(bytes) => bytes.len() as u64,
+            Self::Inline(bytes) | Self::Unwritten { bytes, .. } => bytes.len() as u64,
             Self::Native { length, .. } | Self::Virtual { length, .. } => *length,
         }
     }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use icefield_format::{ChunkId, ChunkRef, NodePath};
+use icefield_format::{ChunkId, ChunkIndex, ChunkRef, NodePath};
 use icefield_refs::{BranchName, micros_of_time};
 use icefield_storage::{DeleteOutcome, Deletion, StorageExt};
 
@@ -56,25 +56,35 @@ impl Session {
         })
     }
 
-    /// Sets a chunk that the session stored whose pass this one was opened with. Nothing is read: the object must exist.
+    /// Sets a chunk that the session stored whose pass this one was opened with: a range of an object. Nothing is read: the
+    /// object must exist.
     ///
     /// # Errors
-    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], [`SessionError::OutOfGrid`], and the reasons why a session
-    /// cannot be written.
+    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], [`SessionError::OutOfGrid`], [`SessionError::EmptyChunk`],
+    /// [`SessionError::RangeOutOfChunk`] for a range that no object can have, and the reasons why a session cannot be written.
     pub async fn set_stored_chunk(
         &self,
         path: &NodePath,
         index: &[u32],
         id: ChunkId,
-        length: u64,
+        (offset, length): (u64, u64),
     ) -> Result<(), SessionError> {
         let _permit = self.begin_write().await?;
         let node = array_of(&*self.state()?, path)?.id;
-        let chunk = ChunkRef::Native {
-            id,
-            offset: 0,
-            length,
-        };
+        let index_of = || ChunkIndex::from(index.to_vec());
+        if length == 0 {
+            let (path, index) = (path.clone(), index_of());
+            return Err(SessionError::EmptyChunk { path, index });
+        }
+        if offset.checked_add(length).is_none() {
+            return Err(SessionError::RangeOutOfChunk {
+                path: path.clone(),
+                index: index_of(),
+                range: format!("from {offset} on, {length} of them,"),
+                length: u64::MAX - offset,
+            });
+        }
+        let chunk = ChunkRef::Native { id, offset, length };
         let chunk = PendingChunk::Set(chunk);
         self.record(path, node, index, chunk, WriteMode::Overwrite)?;
         Ok(())

@@ -80,7 +80,7 @@ pub(super) fn step(
             length,
         })?;
     let (object, offset) = match located {
-        ChunkReference::Inline(bytes) => {
+        ChunkReference::Inline(bytes) | ChunkReference::Unwritten { bytes, .. } => {
             let range = within.start as usize..within.end as usize;
             return Ok(Step::Done(bytes.slice(range)));
         }

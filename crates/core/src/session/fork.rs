@@ -91,6 +91,7 @@ impl Session {
             Arc::new(blob.changes),
             lineage,
             (Arc::new(lease), blob.taken),
+            None,
         ))
     }
 
@@ -108,6 +109,8 @@ impl Session {
         };
         let (base, changes) = (Arc::clone(&state.base), Arc::clone(&state.changes));
         let taken = state.taken.clone();
+        // The fork refers to what waits to be stored, too.
+        self.packer().pin();
         drop(state);
         let lease = Arc::clone(self.lease());
         Ok(Self::forked(
@@ -116,6 +119,7 @@ impl Session {
             changes,
             lineage,
             (lease, taken),
+            Some(self.packer()),
         ))
     }
 
@@ -142,9 +146,10 @@ impl Session {
         self.lineage().is_some()
     }
 
-    /// Makes durable what was written; as long as the result is held, no write begins.
+    /// Stores and makes durable what was written; as long as the result is held, no write begins.
     pub(super) async fn ready_to_send(&self) -> Result<RwLockWriteGuard<'_, ()>, SessionError> {
         let all_writes_ended = self.in_flight().write().await;
+        self.store_needed().await?;
         // What waits to be merged must not be taken for garbage meanwhile.
         self.keep_lease().await;
         self.shared().storage.sync().await?;
@@ -155,7 +160,7 @@ impl Session {
     /// returns.
     ///
     /// # Errors
-    /// [`ForkError::NotAFork`], what the store says.
+    /// [`ForkError::NotAFork`], [`SessionError::ChunksNotStored`], what the store says.
     pub async fn to_bytes(&self) -> Result<Bytes, ForkError> {
         let lineage = self.lineage().ok_or(ForkError::NotAFork)?;
         let _all_writes_ended = self.ready_to_send().await?;

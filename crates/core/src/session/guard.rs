@@ -10,14 +10,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use icefield_format::{ChunkId, ChunkRef, SnapshotId, layout};
+use icefield_format::{SnapshotId, layout};
 use icefield_refs::{Ledger, RefsError, micros_of_time};
 use icefield_storage::{Deletion, Key, StorageError, StorageExt};
 
 use super::lease::WrittenLease;
 use super::{Moment, SentLease, Session};
 use crate::SessionError;
-use crate::change_set::PendingChunk;
 use crate::collection::{
     CLOCK_MARGIN, CollectionPhase, CollectionState, LEASED_AFTER, Lease, store_time, time_of,
 };
@@ -115,7 +114,8 @@ impl Session {
     fn has_stored(&self) -> Result<bool, SessionError> {
         let state = self.state()?;
         let mut tables = state.changes.chunks().values();
-        Ok(!state.written.is_empty() || tables.any(|table| table.has_native()))
+        let is_stored = !state.written.is_empty() || !state.relocations.is_empty();
+        Ok(is_stored || tables.any(|table| table.has_native()))
     }
 
     /// Renews the lease, unless it was within `recent`.
@@ -231,11 +231,11 @@ impl Session {
     /// Checks that the chunks which this session wrote exist, and what it stands on, if that may have been collected.
     async fn look_for(&self, published: Option<SnapshotId>) -> Result<(), SessionError> {
         let shared = self.shared();
-        let (changes, base) = {
+        let (base, chunks) = {
             let state = self.state()?;
             let base = Arc::clone(state.base.snapshot());
             let taken = state.taken.contains(&base.id());
-            (Arc::clone(&state.changes), taken.then_some(base))
+            (taken.then_some(base), state.objects())
         };
         let mut keys: Vec<String> = Vec::new();
         if let Some(base) = base {
@@ -249,14 +249,6 @@ impl Session {
             let snapshot = shared.objects.snapshot(id).await?;
             let manifests = snapshot.manifest_files();
             keys.extend(manifests.map(|info| layout::manifest_key(info.id)));
-        }
-        let mut chunks: Vec<ChunkId> = Vec::new();
-        for table in changes.chunks().values() {
-            for row in 0..table.len() as u32 {
-                if let PendingChunk::Set(ChunkRef::Native { id, .. }) = table.at(row) {
-                    chunks.push(id);
-                }
-            }
         }
         let chunks = chunks.into_iter().map(layout::chunk_key);
         stream::iter(keys.into_iter().chain(chunks))

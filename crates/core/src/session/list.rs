@@ -142,6 +142,7 @@ impl Session {
             for row in table.sorted_rows() {
                 let index = ChunkIndex::from(table.index(row).to_vec());
                 if let PendingChunk::Set(chunk) = table.at(row) {
+                    self.pin(chunk);
                     own.push(Ok(ChunkInfo {
                         index: index.clone(),
                         location: ChunkLocation::of(chunk),

@@ -13,7 +13,6 @@ use super::answer::check_base;
 use super::{Base, ForkError, Session};
 use crate::change_set::ChangeSet;
 use crate::rebase::{ChunkSets, VersionSelection, WrittenTwice, equal_chunks};
-use crate::repository::Shared;
 use crate::{Conflict, SessionError};
 
 /// What is merged back into the session that was forked.
@@ -96,7 +95,7 @@ impl Session {
         let mut forks = Vec::new();
         for it in returned {
             forks.push(match it.into() {
-                Returned::Fork(fork) => Arrived::Open(fork, fork.own_edits(self.shared()).await?),
+                Returned::Fork(fork) => Arrived::Open(fork, fork.own_edits(self).await?),
                 Returned::Sent(bytes) => Arrived::Packed(bytes),
             });
         }
@@ -105,6 +104,8 @@ impl Session {
         let (base, mut start, known) = {
             let state = self.state()?;
             let (base, changes) = (Arc::clone(&state.base), Arc::clone(&state.changes));
+            // What is written meanwhile must not take the places of what is merged.
+            self.packer().pin();
             (base, changes, self.known_lineage())
         };
         let mut merged = Arc::clone(&start);
@@ -137,6 +138,7 @@ impl Session {
                     state.taken.extend(taken);
                     return Ok(MergeOutcome::Merged);
                 }
+                self.packer().pin();
                 Arc::clone(&state.changes)
             };
             // Another task has written to the session meanwhile.
@@ -147,14 +149,19 @@ impl Session {
         }
     }
 
-    /// What was written to a fork, durable as far as a commit through `shared` does not see to that.
-    async fn own_edits(&self, shared: &Arc<Shared>) -> Result<OwnEdits, ForkError> {
+    /// What was written to a fork, stored and durable as far as a commit of `into` does not see to that.
+    async fn own_edits(&self, into: &Self) -> Result<OwnEdits, ForkError> {
         let own = {
             let _all_writes_ended = self.in_flight().write().await;
+            // A commit stores the packs of its own packer.
+            match Arc::ptr_eq(self.packer(), into.packer()) {
+                true => self.packer().pin(),
+                false => self.store_needed().await?,
+            }
             OwnEdits::of(self)?
         };
         // A commit makes durable what was written through its own handle, and no other.
-        if !Arc::ptr_eq(self.shared(), shared) {
+        if !Arc::ptr_eq(self.shared(), into.shared()) {
             let sync = self.shared().storage.sync();
             sync.await.map_err(SessionError::from)?;
         }

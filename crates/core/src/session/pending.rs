@@ -11,7 +11,8 @@ impl Session {
     /// # Errors
     /// [`SessionError::Aborted`] after a panic inside the session.
     pub fn has_changes(&self) -> Result<bool, SessionError> {
-        Ok(!self.state()?.changes.is_empty())
+        let state = self.state()?;
+        Ok(!state.changes.is_empty() || !state.relocations.is_empty())
     }
 
     /// Returns the uncommitted edits, net of each other.
@@ -38,14 +39,17 @@ impl Session {
     pub fn discard_changes(&self) -> Result<(), SessionError> {
         let mut state = self.state_mut()?;
         state.phase.check_writable()?;
+        self.forget_packed(&state.changes);
         let origin = self.lineage().map(|lineage| Arc::clone(&lineage.origin));
         state.begin_with(origin.unwrap_or_default());
+        state.relocations = Arc::default();
         state.metadata.clear();
         state.newer_than = 0;
         Ok(())
     }
 
-    /// Returns the bytes that the references of uncommitted chunks hold in memory. What is shared with forks counts in each.
+    /// Returns the bytes that the references of uncommitted chunks hold in memory. What is shared with forks counts in each. Chunks
+    /// that wait to be stored are not counted: [`Session::waiting_bytes`] counts them.
     ///
     /// # Errors
     /// [`SessionError::Aborted`] after a panic inside the session.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use icefield_format::{
-    ByteRange, ChunkIndex, Manifest, ManifestId, NodeId, NodeKind, NodePath, SpecVersion,
+    ByteRange, ChunkIndex, ChunkRef, Manifest, ManifestId, NodeId, NodeKind, NodePath, SpecVersion,
 };
 use icefield_storage::Object;
 
@@ -25,6 +25,17 @@ pub(super) enum Lookup {
     Found(ChunkReference),
     /// A manifest of the base decides.
     InManifest(BaseChunk),
+}
+
+/// What is to be known of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// Where it is, and its bytes, if they are in memory.
+    Bytes,
+    /// Where it is, for the session itself.
+    Place,
+    /// Where it is, for others.
+    Reference,
 }
 
 /// A chunk that the base may have.
@@ -174,18 +185,37 @@ impl Session {
         path: &NodePath,
         index: &[u32],
     ) -> Result<Option<ChunkLocation>, SessionError> {
-        Ok(self
-            .locate(path, index)
-            .await?
-            .map(|it| ChunkLocation::of(it.as_ref())))
+        let lookup = self.find(path, index, Wanted::Reference)?;
+        let located = self.settle(lookup, index).await?;
+        Ok(located.map(|it| ChunkLocation::of(it.as_ref())))
     }
 
-    pub(super) async fn locate(
+    /// Finds a chunk; its bytes come along if they are in memory.
+    async fn locate(
         &self,
         path: &NodePath,
         index: &[u32],
     ) -> Result<Option<ChunkReference>, SessionError> {
-        match self.lookup(path, index)? {
+        let lookup = self.lookup(path, index)?;
+        self.settle(lookup, index).await
+    }
+
+    /// Finds a chunk, and does not look at its bytes.
+    pub(super) async fn place(
+        &self,
+        path: &NodePath,
+        index: &[u32],
+    ) -> Result<Option<ChunkReference>, SessionError> {
+        let lookup = self.find(path, index, Wanted::Place)?;
+        self.settle(lookup, index).await
+    }
+
+    async fn settle(
+        &self,
+        lookup: Lookup,
+        index: &[u32],
+    ) -> Result<Option<ChunkReference>, SessionError> {
+        match lookup {
             Lookup::Absent => Ok(None),
             Lookup::Found(located) => Ok(Some(located)),
             Lookup::InManifest(chunk) => {
@@ -198,6 +228,10 @@ impl Session {
 
     /// Asks the session's edits and the base snapshot; waits for nothing.
     pub(super) fn lookup(&self, path: &NodePath, index: &[u32]) -> Result<Lookup, SessionError> {
+        self.find(path, index, Wanted::Bytes)
+    }
+
+    fn find(&self, path: &NodePath, index: &[u32], wanted: Wanted) -> Result<Lookup, SessionError> {
         let state = self.state()?;
         let Some(node) = state.node(path)? else {
             return Ok(Lookup::Absent);
@@ -207,7 +241,22 @@ impl Session {
         }
         match state.changes.chunk(&node.id, index) {
             Some(PendingChunk::Deleted) => return Ok(Lookup::Absent),
-            Some(PendingChunk::Set(chunk)) => return Ok(Lookup::Found(ChunkReference::of(chunk))),
+            Some(PendingChunk::Set(chunk)) => {
+                let bytes = match wanted {
+                    Wanted::Bytes => self.unwritten(chunk),
+                    Wanted::Place => None,
+                    Wanted::Reference => {
+                        self.pin(chunk);
+                        None
+                    }
+                };
+                return Ok(Lookup::Found(match (chunk, bytes) {
+                    (ChunkRef::Native { id, offset, .. }, Some(bytes)) => {
+                        ChunkReference::Unwritten { id, offset, bytes }
+                    }
+                    (chunk, _) => ChunkReference::of(chunk),
+                }));
+            }
             None => {}
         }
         let base: &Arc<Base> = &state.base;

@@ -6,6 +6,7 @@ use futures::TryStreamExt;
 use icefield_format::{ChunkIndex, NodeId, NodePath};
 
 use super::Session;
+use super::chunk_reference::ChunkReference;
 use super::write::array_of;
 use crate::SessionError;
 use crate::change_set::PendingChunk;
@@ -96,6 +97,8 @@ impl Session {
         self.check_edits()?;
         self.state()?.phase.check_writable()?;
         let _all_writes_ended = self.in_flight().write().await;
+        // Two places may have one chunk then.
+        self.packer().pin();
         let array = self.array(path)?;
         let mut moves = Vec::new();
         let mut here = hashbrown::HashSet::new();
@@ -117,7 +120,7 @@ impl Session {
         }
         let mut refs = Vec::with_capacity(moves.len());
         for (from, to) in moves {
-            refs.extend(self.locate(path, &from).await?.map(|found| (to, found)));
+            refs.extend(self.place(path, &from).await?.map(|found| (to, found)));
         }
         let emptied = here.iter().filter(|index| match backward {
             None => false,
@@ -127,6 +130,13 @@ impl Session {
         let mut state = self.state_mut()?;
         state.phase.check_in_flight()?;
         let node = array_of(&state, path)?.id;
+        let is_native =
+            |(_, to): &(ChunkIndex, ChunkReference)| matches!(to, ChunkReference::Native { .. });
+        if refs.iter().any(is_native) {
+            // The edits refer to its chunks from now on, also where a rebase puts them on a snapshot that does not.
+            let base = state.base.snapshot().id();
+            state.taken.insert(base);
+        }
         let changes = Arc::make_mut(&mut state.changes);
         for index in emptied {
             changes.set_chunk(path, node, &index, PendingChunk::Deleted);

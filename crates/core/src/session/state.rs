@@ -13,6 +13,8 @@ use super::{Base, Moment, Node, Phase, SessionLease};
 use crate::SessionError;
 use crate::change_set::{ChangeSet, NodeChange};
 use crate::commit::WrittenManifests;
+use crate::packs::Packer;
+use crate::relocation::Relocations;
 use crate::repository::Shared;
 
 /// A view of one snapshot, and, if writable, the edits on top of it.
@@ -32,6 +34,8 @@ struct Inner {
     entropy: Arc<dyn Entropy>,
     /// Shared with its forks in this process.
     lease: Arc<SessionLease>,
+    /// Shared with its forks in this process.
+    packer: Arc<Packer>,
     /// Nothing but moves are allowed in it.
     rearranges: bool,
     /// Held shared by writes while their chunk is on its way; a commit takes it whole.
@@ -61,6 +65,8 @@ pub(crate) struct SessionState {
     pub(crate) newer_than: u64,
     /// Snapshots whose chunks were taken over; refs may not reach them.
     pub(crate) taken: BTreeSet<SnapshotId>,
+    /// Chunks of the base that the commit is to find elsewhere.
+    pub(crate) relocations: Arc<Relocations>,
     /// How often a commit of these edits was tried.
     pub(crate) attempts: u32,
     /// What earlier attempts to commit these edits have stored.
@@ -75,8 +81,10 @@ impl Inner {
         entropy: Arc<dyn Entropy>,
     ) -> Self {
         let lease = SessionLease::opened_at(Moment::now(&*shared.clock));
+        let packer = Packer::new(&shared.objects, &shared.unwritten);
         Self {
             lease: Arc::new(lease),
+            packer: Arc::new(packer),
             shared,
             branch,
             state: RwLock::new(state),
@@ -98,6 +106,7 @@ impl SessionState {
             metadata: BTreeMap::new(),
             newer_than: 0,
             taken: BTreeSet::new(),
+            relocations: Arc::default(),
             attempts: 0,
             written: WrittenManifests::default(),
         }
@@ -209,23 +218,27 @@ impl Session {
         }))
     }
 
-    /// A writable session on no branch, with edits.
+    /// A writable session on no branch, with edits. A fork that was made here has the packer of its session.
     pub(crate) fn forked(
         shared: &Arc<Shared>,
         base: &Arc<Base>,
         changes: Arc<ChangeSet>,
         lineage: Lineage,
         (lease, taken): (Arc<SessionLease>, BTreeSet<SnapshotId>),
+        packer: Option<&Arc<Packer>>,
     ) -> Self {
         let state = SessionState {
             taken,
             ..SessionState::new(Arc::clone(base), changes, Phase::Detached)
         };
         let entropy = shared.entropy.derive();
+        let new = Inner::new(Arc::clone(shared), None, state, entropy);
+        let packer = packer.map_or_else(|| Arc::clone(&new.packer), Arc::clone);
         Self(Arc::new(Inner {
             lineage: Some(lineage),
             lease,
-            ..Inner::new(Arc::clone(shared), None, state, entropy)
+            packer,
+            ..new
         }))
     }
 
@@ -236,6 +249,10 @@ impl Session {
 
     pub(crate) fn lease(&self) -> &Arc<SessionLease> {
         &self.0.lease
+    }
+
+    pub(crate) fn packer(&self) -> &Arc<Packer> {
+        &self.0.packer
     }
 
     pub(crate) fn lineage(&self) -> Option<&Lineage> {

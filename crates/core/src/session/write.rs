@@ -11,6 +11,7 @@ use super::{Node, Session, SessionState};
 use crate::SessionError;
 use crate::change_set::{PendingChunk, WrittenNode};
 use crate::metadata::{ArrayMetadata, NodeMetadata, NodeMetadataError};
+use crate::packs::Place;
 use crate::virtual_chunks::{VirtualRefs, VirtualRefsError};
 
 /// What a write does where there is something already.
@@ -111,15 +112,18 @@ impl Session {
         Ok(())
     }
 
-    /// Writes a chunk: inline if it is short, else to the store at once, before this returns. Returns
-    /// whether it wrote.
+    /// Writes a chunk. A long one is in the store when this returns. A short one is kept in memory for the manifest; one that is too
+    /// long for that may be kept to be stored together with others, if the [settings](crate::PackSettings) or the store suggest
+    /// that: this returns as soon as there is room for it. Returns whether it wrote.
     ///
     /// # Errors
     /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], [`SessionError::OutOfGrid`],
     /// [`SessionError::EmptyChunk`], what the store says, and the reasons why a session cannot be written.
+    /// [`SessionError::ChunksNotStored`] if earlier chunks could not be stored, so that there is no room for this one.
     ///
     /// # Cancel safety
-    /// Dropped early, the chunk is not set; its bytes may stay in the store as garbage.
+    /// Dropped early, the chunk is not set; its bytes may stay in the store as garbage. A call that waits for room and is neither
+    /// polled nor dropped holds up all later writes of small chunks of the session and its forks: they keep their order.
     pub async fn set_chunk(
         &self,
         path: &NodePath,
@@ -135,12 +139,16 @@ impl Session {
                 index: index.to_vec().into(),
             });
         }
-        if mode == WriteMode::IfAbsent && self.chunk_location(path, index).await?.is_some() {
+        if mode == WriteMode::IfAbsent && self.place(path, index).await?.is_some() {
             return Ok(false);
         }
         let stored = self.store_chunk(bytes).await?;
         let chunk = PendingChunk::Set(stored.as_ref());
-        self.record(path, node, index, chunk, mode)
+        let recorded = self.record(path, node, index, chunk, mode);
+        if !matches!(recorded, Ok(true)) {
+            self.packer().forget(chunk.place().into_iter());
+        }
+        recorded
     }
 
     /// Sets references to chunks in foreign objects, all of them or none. Nothing is fetched: whether the objects are
@@ -213,16 +221,29 @@ impl Session {
 
     /// Puts a chunk's bytes where they belong by their length: a long chunk is in the store when this returns.
     pub(crate) async fn store_chunk(&self, bytes: Bytes) -> Result<ChunkReference, SessionError> {
-        if bytes.len() <= self.shared().inline_threshold() {
-            return Ok(ChunkReference::Inline(bytes));
+        let rules = self.shared().pack_rules();
+        match rules.place(bytes.len()) {
+            Place::Manifest => return Ok(ChunkReference::Inline(bytes)),
+            Place::Pack => {
+                let packed = self.pack(&bytes, &rules).await?;
+                self.keep_lease().await;
+                return Ok(packed);
+            }
+            Place::Object => {}
         }
+        let stored = self.store_object(bytes).await?;
+        self.keep_lease().await;
+        Ok(stored)
+    }
+
+    /// Stores a chunk in an object of its own.
+    pub(super) async fn store_object(&self, bytes: Bytes) -> Result<ChunkReference, SessionError> {
         let id = ChunkId::from_bytes(self.random());
         let (offset, length) = (0, bytes.len() as u64);
         let stored = self.shared().objects.put_chunk(id, bytes).await?;
         if let Some(time) = stored {
             self.lease().note_written(time);
         }
-        self.keep_lease().await;
         Ok(ChunkReference::Native { id, offset, length })
     }
 
@@ -277,6 +298,12 @@ impl Session {
         {
             return Ok(false);
         }
+        let replaced = state
+            .changes
+            .chunk(&node, index)
+            .and_then(PendingChunk::place);
+        // While the state is held, so that no reader has a reference and not yet the bytes.
+        let chunk = self.in_place_of(replaced, chunk);
         Arc::make_mut(&mut state.changes).set_chunk(path, node, index, chunk);
         Ok(true)
     }

@@ -113,7 +113,7 @@ pub(super) async fn the_threshold_decides_between_inline_and_native(trial: Trial
 }
 
 pub(super) async fn a_chunk_is_stored_before_it_can_be_committed(trial: Trial) {
-    let (storage, repository) = trial.create().await;
+    let (storage, repository) = trial.unpacked().create().await;
     let session = writer(&repository).await;
     set(&session, "/a", array(&[1], &[1])).await;
     let before = keys(&storage).await;

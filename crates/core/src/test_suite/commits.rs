@@ -137,6 +137,7 @@ fn gated(storage: &Arc<dyn Storage>) -> (Arc<dyn Storage>, Arc<Semaphore>) {
 }
 
 pub(super) async fn writes_in_flight_belong_to_the_commit(trial: Trial) {
+    let trial = trial.unpacked();
     let (storage, repository) = trial.create().await;
     commit_edits(&repository, "array", &[("/a", array(&[3], &[1]))], &[]).await;
     let (slow, gate) = gated(&storage);
@@ -178,6 +179,7 @@ pub(super) async fn writes_in_flight_belong_to_the_commit(trial: Trial) {
 }
 
 pub(super) async fn an_array_that_changes_under_a_write_refuses_it(trial: Trial) {
+    let trial = trial.unpacked();
     let (storage, repository) = trial.create().await;
     commit_edits(&repository, "array", &[("/a", array(&[3], &[1]))], &[]).await;
     let (slow, gate) = gated(&storage);

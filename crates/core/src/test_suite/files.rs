@@ -96,6 +96,7 @@ pub(super) async fn manifest_lists_and_extents_are_exact(trial: Trial) {
 }
 
 pub(super) async fn objects_lie_where_the_format_says(trial: Trial) {
+    let trial = trial.unpacked();
     let storage = trial.store().await;
     rich(&trial, &storage).await;
     let mut folders = BTreeMap::<&str, usize>::new();

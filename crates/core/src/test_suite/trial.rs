@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use icefield_format::SpecVersion;
 use icefield_storage::{Entropy, ManualClock, SeededEntropy, Storage};
 
-use crate::{Repository, RepositoryBuilder};
+use crate::{PackSettings, Repository, RepositoryBuilder, Settings};
 
 /// The seed of all ids. They must not matter, so one will do; a failure shows it with the name of the case.
 const SEED: u64 = 0x01CE_F1E1_D000;
@@ -24,6 +24,8 @@ pub struct Trial {
     spec: SpecVersion,
     clock: ManualClock,
     entropy: Arc<SeededEntropy>,
+    /// As the store suggests, unless it is said here.
+    packs: Option<PackSettings>,
 }
 
 impl Trial {
@@ -44,6 +46,29 @@ impl Trial {
             spec,
             clock: ManualClock::new(Self::start()),
             entropy: Arc::new(SeededEntropy::new(SEED)),
+            packs: None,
+        }
+    }
+
+    /// Returns the trial with small chunks in packs, and these so small that there are many.
+    #[must_use]
+    pub fn packed(self) -> Self {
+        let packs = PackSettings::default()
+            .with_threshold(u32::MAX)
+            .with_size(4096)
+            .with_buffered_bytes(3 * 4096);
+        Self {
+            packs: Some(packs),
+            ..self
+        }
+    }
+
+    /// Returns the trial with each chunk of the store in an object of its own, whatever the store suggests.
+    #[must_use]
+    pub fn unpacked(self) -> Self {
+        Self {
+            packs: Some(PackSettings::off()),
+            ..self
         }
     }
 
@@ -84,8 +109,11 @@ impl Trial {
 
     /// Begins to open or create a repository, on the clock of the trial and with ids of its own.
     pub fn builder(&self, storage: &Arc<dyn Storage>) -> RepositoryBuilder {
+        let mut settings = Settings::default();
+        settings.packs = self.packs.clone().unwrap_or(settings.packs);
         Repository::builder(Arc::clone(storage))
             .spec_version(self.spec)
+            .settings(settings)
             .clock(Arc::new(self.clock.clone()))
             .entropy(self.ids())
     }

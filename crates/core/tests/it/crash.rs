@@ -132,6 +132,48 @@ macro_rules! every_scenario {
 
 every_scenario!(SpecVersion::V1);
 
+/// Makes the tests of commits with small chunks in packs.
+macro_rules! packed_commits {
+    ($spec:expr, $($scenario:ident)*) => {
+        fn trial() -> Trial {
+            let memory = |_| async { Arc::new(MemoryStorage::new()) as Arc<dyn Storage> };
+            Trial::new("crash", $spec, memory).packed()
+        }
+
+        #[test]
+        fn commits_of_packs_stopped_anywhere() {
+            $(every(&trial(), &scenarios::$scenario, &Fault::STOPS);)*
+        }
+
+        #[test]
+        fn commits_of_packs_cancelled_anywhere() {
+            $(every(&trial(), &scenarios::$scenario, &Fault::CANCELS);)*
+        }
+
+        #[test]
+        fn commits_of_packs_with_a_panic_anywhere() {
+            $(every(&trial(), &scenarios::$scenario, &[Fault::Panic]);)*
+        }
+
+        #[test]
+        fn commits_of_packs_with_one_failure_anywhere() {
+            $(every(&trial(), &scenarios::$scenario, &Fault::HICCUPS);)*
+        }
+    };
+}
+
+mod packed {
+    use super::*;
+
+    packed_commits! { SpecVersion::V1, COMMITS }
+}
+
+mod packed_v2 {
+    use super::*;
+
+    packed_commits! { SpecVersion::V2, COMMITS AMEND }
+}
+
 crash_tests! {
     UPGRADE:
         an_upgrade_stopped_anywhere

@@ -23,6 +23,7 @@ mod lost_answers;
 mod many_writers;
 mod moves;
 mod on_top;
+mod packs;
 mod panics;
 mod preload;
 mod raced_moves;

@@ -3,6 +3,7 @@
 use serde_yaml_ng::{Mapping, Value};
 
 use super::containers::ContainerEntry;
+use super::packing;
 use super::repository::RepositoryConfig;
 use super::second;
 use super::section::{Entry, Setting, invalid};
@@ -64,6 +65,7 @@ impl RepositoryConfig {
     pub fn known_settings() -> Vec<Setting> {
         let mut all = Vec::new();
         Self::settings("", None, &mut all);
+        all.extend(packing::settings());
         all.extend(second::settings());
         all
     }
@@ -139,6 +141,7 @@ impl RepositoryConfig {
         // The content that another writer has stored is not shown to the caller.
         let beyond = read.beyond_limits().into_iter();
         let beyond = beyond.map(|(at, why)| (at, Some(why)));
+        let beyond = beyond.chain(read.beyond_limits_of_packs());
         let mut beyond = beyond.chain(read.beyond_limits_of_spec_2());
         match beyond.find(|it| is_part(name, it.0)) {
             Some((at, why)) => Err(refused(at, why)),

@@ -209,6 +209,7 @@ impl Classify for SessionError {
             Self::VirtualChunk { source, .. } => source.kind(),
             Self::VirtualRefs { .. } => ErrorKind::Invalid,
             Self::WriteUnknown { .. } => ErrorKind::Unavailable,
+            Self::ChunksNotStored { source, .. } => source.kind(),
             Self::Committed(_)
             | Self::CommitInProgress
             | Self::NotAnArray { .. }
@@ -218,6 +219,7 @@ impl Classify for SessionError {
             | Self::OutOfGrid { .. }
             | Self::ShiftOfUnequalChunks { .. }
             | Self::EmptyChunk { .. }
+            | Self::EmptyCopy
             | Self::RangeOutOfChunk { .. }
             | Self::Metadata(_) => ErrorKind::Invalid,
             Self::Fetch(error) => error.kind(),

@@ -55,4 +55,6 @@ from_layers! {
     icefield_rolling::RollingError,
     #[cfg(feature = "maintenance")]
     icefield_maintenance::UsageError,
+    #[cfg(feature = "maintenance")]
+    icefield_maintenance::RepackError,
 }

@@ -4,9 +4,11 @@
 
 use std::sync::{Arc, mpsc};
 
-use icefield::storage::{Key, PutMode, PutOutcome, StorageExt};
+use futures::StreamExt;
+use icefield::storage::{Key, ListOptions, Prefix, PutMode, PutOutcome, StorageExt};
 use icefield::{
-    BranchName, CommitOutcome, ConnectS3, EditOutcome, Location, Repository, Schemes, VirtualAccess,
+    BranchName, ByteRange, CommitOutcome, ConnectS3, EditOutcome, Location, NodePath, Repository,
+    RepositoryConfig, Schemes, VirtualAccess, WriteMode,
 };
 use icefield_storage_s3::Credentials;
 use icefield_testservers::{S3Options, S3Server};
@@ -106,4 +108,54 @@ async fn a_late_move_of_a_branch_is_refused_after_the_branch_was_moved_away_and_
     commit("two").await;
     let (bytes, _) = storage.try_read(&at).await.unwrap().unwrap();
     assert_eq!(bytes.len(), 35);
+}
+
+/// A request to a bucket takes long, however short it is.
+#[tokio::test]
+async fn small_chunks_share_objects_in_buckets_where_a_setting_says_so() {
+    let server = S3Server::start(S3Options::default());
+    let key = Credentials::new(server.access_key(), server.secret_key());
+    let connect = ConnectS3::with_credentials(key);
+    let schemes = Schemes::none().with("s3", Arc::new(connect));
+    let (bucket, endpoint) = (server.bucket(), server.endpoint());
+    for (name, threshold, objects) in [("packed", Some("1048576"), 1), ("apart", None, 20)] {
+        let location = format!("s3://{bucket}/{name}?endpoint={endpoint}");
+        let location = Location::parse(&location).unwrap();
+        let storage = schemes.storage(&location).await.unwrap();
+        let config = RepositoryConfig::default();
+        let config = match threshold {
+            Some(bytes) => config.with_setting("packed_chunk_threshold_bytes", bytes),
+            None => Ok(config),
+        };
+        let builder = Repository::builder(Arc::clone(&storage)).config(config.unwrap());
+        let repository = builder.create().await.unwrap();
+        let session = repository.write_session(BranchName::main()).await.unwrap();
+        let array = NodePath::parse("/a").unwrap();
+        let document = r#"{"zarr_format": 3, "node_type": "array", "shape": [20], "data_type": "uint8",
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1]}},
+            "chunk_key_encoding": {"name": "default"}, "fill_value": 0, "codecs": [{"name": "bytes"}]}"#;
+        let set = session.set_metadata(&array, document.into(), WriteMode::Overwrite);
+        set.await.unwrap();
+        for index in 0..20 {
+            let bytes = vec![index as u8; 1000].into();
+            let set = session
+                .set_chunk(&array, &[index], bytes, WriteMode::Overwrite)
+                .await;
+            assert!(set.unwrap());
+        }
+        let committed = session.commit("chunks").await.unwrap();
+        assert!(matches!(committed, CommitOutcome::Committed(_)));
+        let options = ListOptions::prefix(Prefix::parse("chunks").unwrap());
+        assert_eq!(
+            storage.list_objects(options).count().await,
+            objects,
+            "{name}"
+        );
+        let session = Repository::open(storage).await.unwrap();
+        let session = session.read_session(BranchName::main()).await.unwrap();
+        for index in 0..20 {
+            let chunk = session.chunk(&array, &[index], ByteRange::All).await;
+            assert_eq!(chunk.unwrap().unwrap(), vec![index as u8; 1000]);
+        }
+    }
 }

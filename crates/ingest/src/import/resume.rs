@@ -212,7 +212,7 @@ impl Journal {
             return Ok(None);
         };
         session
-            .set_stored_chunk(path, index, stored.id, stored.length)
+            .set_stored_chunk(path, index, stored.id, (stored.offset, stored.length))
             .await?;
         Ok(Some(stored.length))
     }
@@ -228,11 +228,11 @@ impl Journal {
         (path, index): (&NodePath, &[u32]),
     ) -> Result<(), ImportError> {
         let place = session.chunk_location(path, index).await?;
-        let Some(ChunkLocation::Native { id, length, .. }) = place else {
+        let Some(ChunkLocation::Native { id, offset, length }) = place else {
             // What lies in manifests is not stored before the commit.
             return Ok(());
         };
-        if self.add(key, Stored { id, length }) {
+        if self.add(key, Stored { id, offset, length }) {
             self.write(session).await?;
         }
         Ok(())
@@ -261,6 +261,8 @@ impl Journal {
         if pending.records.is_empty() {
             return Ok(());
         }
+        // Chunks may still wait to be stored together.
+        session.store_packs().await?;
         match written.has_begun {
             true => {
                 self.check_run().await?;

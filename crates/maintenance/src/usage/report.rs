@@ -37,6 +37,8 @@ pub struct UsageSummary {
     pub chunk_objects: Amount,
     /// Bytes of these that something refers to.
     pub live_bytes: u64,
+    /// Those of the chunk objects that hold several chunks, or held them: of which only a part is in use.
+    pub packs: PackUsage,
     /// Native chunks: distinct ranges of chunk objects.
     pub native: Amount,
     /// Inline chunks, in each manifest that has them.
@@ -53,6 +55,36 @@ pub struct UsageSummary {
     pub backups: Option<BackupUsage>,
     /// Chunk objects that something refers to and that are not there.
     pub missing_chunks: u64,
+}
+
+/// Objects that chunks share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct PackUsage {
+    /// The objects, with their whole sizes.
+    pub objects: Amount,
+    /// Bytes of them that something refers to.
+    pub live_bytes: u64,
+    /// Bytes of them that nothing refers to any more. They stay until nothing refers to their object, or it is repacked.
+    pub dead_bytes: u64,
+}
+
+impl PackUsage {
+    pub(crate) fn add(&mut self, size: u64, live: u64) {
+        let (mut objects, dead_bytes) = (Amount::default(), size.saturating_sub(live));
+        objects.add(size);
+        self.plus(Self {
+            objects,
+            live_bytes: live,
+            dead_bytes,
+        });
+    }
+
+    pub(crate) fn plus(&mut self, other: Self) {
+        self.objects.plus(other.objects);
+        self.live_bytes = self.live_bytes.saturating_add(other.live_bytes);
+        self.dead_bytes = self.dead_bytes.saturating_add(other.dead_bytes);
+    }
 }
 
 /// The backups of `repo` in `overwritten/`. They are not among the objects of the other counts.

@@ -45,7 +45,7 @@ impl Usage {
         let tallied = tallying.run(&mut owners, &mut First).await?;
         let all = tallied.of(|_| true);
         summary.chunk_objects = all.objects;
-        summary.live_bytes = all.live_bytes;
+        (summary.live_bytes, summary.packs) = (all.live_bytes, all.packs);
         (summary.native, summary.inline, summary.external) = (all.native, all.inline, all.external);
         summary.garbage.chunk_objects = tallied.unused;
         summary.stored.plus(all.objects);

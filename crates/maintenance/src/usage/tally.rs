@@ -9,7 +9,7 @@ use icefield_storage::Storage;
 use sha2::{Digest, Sha256};
 
 use super::marks::Marks;
-use super::{Amount, UsageError};
+use super::{Amount, PackUsage, UsageError};
 use crate::Progress;
 use crate::copy::needs::FILES;
 use crate::copy::objects::{self, Decoded};
@@ -64,6 +64,8 @@ pub(super) struct Tally {
     pub(super) objects: Amount,
     /// Bytes of chunk objects that are referred to.
     pub(super) live_bytes: u64,
+    /// Those objects that hold several chunks, or are not in use as a whole.
+    pub(super) packs: PackUsage,
     pub(super) native: Amount,
     pub(super) inline: Amount,
     pub(super) external: Amount,
@@ -94,6 +96,7 @@ impl Tallied {
         for (_, tally) in self.by_mark.iter().filter(|(mark, _)| wanted(**mark)) {
             sum.objects.plus(tally.objects);
             sum.live_bytes = sum.live_bytes.saturating_add(tally.live_bytes);
+            sum.packs.plus(tally.packs);
             sum.native.plus(tally.native);
             sum.inline.plus(tally.inline);
             sum.external.plus(tally.external);
@@ -298,8 +301,9 @@ impl Tallying<'_> {
                 return Ok(());
             };
             let mut used = None;
-            let mut covered = 0;
+            let (mut covered, mut chunks) = (0, 0);
             while let Some(range) = native.next_if(|range| range.id == id) {
+                chunks += 1;
                 tallied.at(range.mark).native.add(range.length);
                 // Ranges ascend by their offsets: what is covered already is not covered twice.
                 let end = range.offset.saturating_add(range.length);
@@ -313,6 +317,9 @@ impl Tallying<'_> {
                     let tally = tallied.at(mark);
                     tally.objects.add(size);
                     tally.live_bytes = tally.live_bytes.saturating_add(live);
+                    if chunks > 1 || live < size {
+                        tally.packs.add(size, live);
+                    }
                 }
                 None => tallied.unused.add(size),
             }

@@ -27,6 +27,7 @@ mod copies;
 mod downgrade;
 mod expire;
 mod interrupted;
+mod packs;
 mod serial;
 mod source;
 mod tasks;

@@ -1,4 +1,4 @@
-"""Reports of checks, retention, copies, imports, rechunkings, exports and window changes."""
+"""Reports of checks, retention, copies, imports, rechunkings, repackings, exports and window changes."""
 
 from icefield._values.imports import (
     AbandonedImport,
@@ -12,6 +12,7 @@ from icefield._values.imports import (
     PlannedSource,
 )
 from icefield._values.rechunk import ArrayLayout, RechunkPlan, RechunkReport
+from icefield._values.repack import RepackReport
 from icefield._values.reports import (
     BundleReport,
     CopyReport,
@@ -47,6 +48,7 @@ __all__ = [
     "PlannedSource",
     "RechunkPlan",
     "RechunkReport",
+    "RepackReport",
     "RepairReport",
     "RetentionReport",
     "Window",

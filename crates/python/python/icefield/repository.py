@@ -28,6 +28,7 @@ from icefield._repository.opening import (
     saved_config,
 )
 from icefield._repository.refs import Refs
+from icefield._repository.repacking import Repacking
 from icefield._repository.state import State
 from icefield._repository.upkeep import Upkeep
 from icefield._repository.windows import Windows
@@ -44,7 +45,9 @@ if TYPE_CHECKING:
 __all__ = ["Repository"]
 
 
-class Repository(Refs, History, Upkeep, Carrying, Windows, Exchange, Copies, Checking, State):
+class Repository(
+    Refs, History, Upkeep, Carrying, Windows, Exchange, Repacking, Copies, Checking, State
+):
     """A repository: snapshots of a tree of Zarr groups and arrays, with branches and tags.
 
     Open one with `Repository.open`, create one with `Repository.create`. Methods that read or write

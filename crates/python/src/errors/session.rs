@@ -147,7 +147,7 @@ impl Coded for SessionError {
             Self::OutOfGrid { .. } | Self::ShiftRank { .. } | Self::ShiftOfUnequalChunks { .. } => {
                 "invalid-chunk-index"
             }
-            Self::EmptyChunk { .. } => "zero-length-chunk",
+            Self::EmptyChunk { .. } | Self::EmptyCopy => "zero-length-chunk",
             Self::ArrayChanged { .. } => "not-allowed",
             Self::ChunkMissing { .. } => "object-not-found",
             Self::ChunkTruncated { .. } => "invalid-object-size",
@@ -156,6 +156,7 @@ impl Coded for SessionError {
             Self::VirtualRefs { source, .. } => source.code(),
             Self::IdCollision { .. } => "unknown",
             Self::WriteUnknown { .. } => "outcome-unknown",
+            Self::ChunksNotStored { source, .. } => source.code(),
             Self::BeingCollected => "not-allowed",
             Self::Collected { .. } => "object-not-found",
             Self::Fetch(error) => error.code(),

@@ -36,6 +36,7 @@ fn job(boxed: Range<u32>, part: Option<Range<u32>>) -> ManifestJob {
             id: ID,
             extents: Extents::new(vec![boxed]),
         }],
+        relocations: Arc::default(),
         entropy: Arc::new(SeededEntropy::new(1)),
     }
 }

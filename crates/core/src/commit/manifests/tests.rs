@@ -33,6 +33,7 @@ fn job(inputs: &[ManifestRef], rows: &[u32]) -> ManifestJob {
         part: None,
         rows: rows.into(),
         inputs: inputs.to_vec(),
+        relocations: Arc::default(),
         entropy: Arc::new(SeededEntropy::new(1)),
     }
 }

@@ -12,7 +12,10 @@ use icefield_storage::{Clock, SeededEntropy, Storage};
 
 use super::hooks::{Acknowledged, Upkeep};
 use super::model::{Model, Op};
-use crate::{BranchName, Conflict, Repository, RepositoryBuilder, Session, SnapshotId, TagName};
+use crate::{
+    BranchName, Conflict, PackSettings, Repository, RepositoryBuilder, Session, Settings,
+    SnapshotId, TagName,
+};
 
 /// One commit of the history as it should be.
 #[derive(Clone, Debug)]
@@ -167,6 +170,15 @@ impl Stage {
             _ => {
                 let seed = self.seed ^ (self.opened << 32);
                 let builder = builder(&self.storage, self.upkeep.as_deref());
+                // Some of them write packs.
+                let packs = match self.opened % 4 {
+                    1 => PackSettings::default()
+                        .with_threshold(u32::MAX)
+                        .with_size(1800)
+                        .with_buffered_bytes(3600),
+                    _ => PackSettings::default(),
+                };
+                let builder = builder.settings(Settings::default().with_packs(packs));
                 let opened = builder.entropy(Arc::new(SeededEntropy::new(seed))).open();
                 opened.await.expect("it is there")
             }

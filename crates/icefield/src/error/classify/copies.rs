@@ -1,6 +1,6 @@
-//! The kinds of errors of copies, bundles and usage.
+//! The kinds of errors of copies, bundles, usage and repacking.
 
-use icefield_maintenance::{CopyError, UsageError};
+use icefield_maintenance::{CopyError, RepackError, UsageError};
 
 use super::{Classify, ErrorKind};
 
@@ -39,6 +39,20 @@ impl Classify for UsageError {
         match self {
             Self::Read(error) => error.kind(),
             Self::Format(error) => error.kind(),
+            Self::Storage(error) => error.kind(),
+            _ => ErrorKind::Other,
+        }
+    }
+}
+
+impl Classify for RepackError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Fill { .. } | Self::NoDimension { .. } => ErrorKind::Invalid,
+            Self::Interrupted(_) => ErrorKind::Interrupted,
+            Self::Repository(error) => error.kind(),
+            Self::Session(error) => error.kind(),
+            Self::Commit(error) => error.kind(),
             Self::Storage(error) => error.kind(),
             _ => ErrorKind::Other,
         }

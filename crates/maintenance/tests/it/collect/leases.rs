@@ -302,7 +302,9 @@ async fn goes_on(world: &World, (id, length, pass): (ChunkId, u64, String)) -> S
     let session = worker.write_session_after(BranchName::main(), &pass).await;
     let session = session.expect("a session");
     session.renew_lease().await.expect("renewed");
-    let set = session.set_stored_chunk(&array(), &[0], id, length).await;
+    let set = session
+        .set_stored_chunk(&array(), &[0], id, (0, length))
+        .await;
     set.expect("set");
     session
 }

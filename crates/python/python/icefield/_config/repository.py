@@ -146,6 +146,14 @@ class RepositoryConfig(Section):
     num_updates_per_repo_info_file = whole(
         _U16, 1000, doc="Updates in one object of the history (spec version 2)."
     )
+    packed_chunk_threshold_bytes = whole(
+        2**24,
+        doc="Chunks of fewer bytes that are not stored in manifests share objects (packs); 0 or unset: none do. "
+        "The reference implementation does not know it.",
+    )
+    pack_size_bytes = whole(
+        2**26, 2**23, least=2**23, doc="The bytes of a full pack. The reference implementation does not know it."
+    )
     previous_file = text(doc="The object with the configuration before this one (spec version 2).")
 
     def __init__(
@@ -162,7 +170,8 @@ class RepositoryConfig(Section):
         num_updates_per_repo_info_file: int | None = None,
         max_concurrent_decodes: int | None = None,
     ) -> None:
-        self._set(locals() | {"previous_file": None})
+        unset = ("packed_chunk_threshold_bytes", "pack_size_bytes", "previous_file")
+        self._set(locals() | dict.fromkeys(unset))
 
     def _shown(self) -> list[tuple[str, object]]:
         return [(name, _without_users(name, value)) for name, value in super()._shown()]
