@@ -14,13 +14,14 @@ use icefield_format::{
 use icefield_refs::FetchError;
 
 use crate::change_set::{ChangeSet, WrittenNode};
+use crate::moved::MovedChunk;
 use crate::objects::Objects;
 use crate::repository::Shared;
 use crate::session::Base;
 use crate::virtual_chunks::carried;
 use crate::{RepositoryError, SessionError};
 
-pub(crate) use elsewhere::{Elsewhere, Moved};
+pub(crate) use elsewhere::{Elsewhere, Evidence};
 
 /// Manifests loaded at a time.
 const MANIFESTS_AHEAD: usize = 8;
@@ -132,7 +133,7 @@ impl Diff {
         }
         let objects = &shared.objects;
         let (from, to) = futures::try_join!(objects.snapshot(from), objects.snapshot(to))?;
-        let (diff, lost) = Self::between_but_for_lost(shared, &from, &to).await?;
+        let (diff, lost) = Self::between_but_for_lost(shared, (&from, &to), Evidence::Logs).await?;
         match lost.into_values().next() {
             Some(error) => Err(error),
             None => Ok(diff),
@@ -143,8 +144,8 @@ impl Diff {
     /// the reason.
     pub(crate) async fn between_but_for_lost(
         shared: &Shared,
-        from: &Snapshot,
-        to: &Snapshot,
+        (from, to): (&Snapshot, &Snapshot),
+        evidence: Evidence,
     ) -> Result<(Self, BTreeMap<NodePath, RepositoryError>), RepositoryError> {
         let objects = &shared.objects;
         let mut diff = Self::default();
@@ -187,7 +188,9 @@ impl Diff {
         for old in gone.into_values() {
             diff.went(old.kind(), old.node_path());
         }
-        let mut same = elsewhere.same(shared, from.id(), to.id()).await?;
+        let mut same = elsewhere
+            .same(shared, (from.id(), to.id()), evidence)
+            .await?;
         for new in to.nodes() {
             if same.is_empty() {
                 break;
@@ -282,7 +285,7 @@ pub(crate) async fn for_each_change(
     node: NodeId,
     old: Option<ArrayRecord<'_>>,
     new: ArrayRecord<'_>,
-    mut found: impl FnMut(&[u32], Option<ChunkRef<'_>>, Option<Moved>),
+    mut found: impl FnMut(&[u32], Option<ChunkRef<'_>>, Option<MovedChunk>),
 ) -> Result<(), RepositoryError> {
     let ids = |array: Option<ArrayRecord<'_>>| -> HashSet<ManifestId> {
         array
@@ -306,7 +309,7 @@ pub(crate) async fn for_each_change(
             let chunk = Some(record.chunk_ref()?);
             let was = old.get(&node, &index)?;
             if was != chunk {
-                let moved = Moved::of(was, chunk);
+                let moved = MovedChunk::of(was, chunk);
                 let from = manifest.spec_version();
                 let chunk = chunk.map(|chunk| carried(chunk, from, version, &mut text));
                 found(&index, chunk, moved);

@@ -10,6 +10,8 @@ use crate::commit::Commit;
 use crate::repository::Repository;
 use crate::virtual_chunks::VirtualChunkError;
 
+pub use crate::moved::{ComparedChunks, MovedBytes, MovedChunk, compare_moved};
+
 /// The manifests of the base that the new snapshot of a repair does not take over as they are.
 #[derive(Clone, Debug, Default)]
 pub struct ManifestRepair {

@@ -23,7 +23,6 @@ mod phase;
 mod preload;
 mod preload_rules;
 mod read;
-mod read_plan;
 mod rename;
 mod shift;
 mod state;

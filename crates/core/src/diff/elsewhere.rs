@@ -4,76 +4,32 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
-use icefield_format::{ChunkId, ChunkIndex, ChunkRef, NodeId, SnapshotId, TransactionLog, layout};
+use icefield_format::{ChunkIndex, NodeId, SnapshotId, TransactionLog};
 use icefield_refs::{FetchError, SnapshotInfo, meeting_point, way};
-use icefield_storage::{Bytes, GetOptions, GetRange, Key, Storage, StorageError};
+use icefield_storage::{Storage, StorageError};
 
 use crate::RepositoryError;
+use crate::moved::{MovedBytes, MovedChunk, compare_moved};
 use crate::repository::Shared;
 
 /// Commits whose logs are read at a time.
 const LOGS_AHEAD: usize = 32;
-/// Pairs of chunks compared at a time.
-const COMPARISONS: usize = 8;
 
-/// Where a chunk was and where it is: object and first byte, and the bytes of both.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Moved {
-    old: (ChunkId, u64),
-    new: (ChunkId, u64),
-    length: u64,
-}
-
-impl Moved {
-    /// Says how a reference differs that may lead to the same bytes; `None` if it cannot.
-    pub(super) fn of(old: Option<ChunkRef<'_>>, new: Option<ChunkRef<'_>>) -> Option<Self> {
-        let native = |chunk: Option<ChunkRef<'_>>| match chunk {
-            Some(ChunkRef::Native { id, offset, length }) => Some(((id, offset), length)),
-            _ => None,
-        };
-        let ((old, length), (new, other)) = (native(old)?, native(new)?);
-        (length == other && old != new).then_some(Self { old, new, length })
-    }
-
-    /// Compares the bytes. A chunk that cannot be had is equal to none.
-    async fn is_same(&self, storage: &dyn Storage) -> Result<bool, StorageError> {
-        let (old, new) = futures::try_join!(
-            bytes_at(storage, self.old, self.length),
-            bytes_at(storage, self.new, self.length)
-        )?;
-        Ok(old.is_some() && old == new)
-    }
-}
-
-/// Reads so many bytes of an object; `None` if it does not have them.
-async fn bytes_at(
-    storage: &dyn Storage,
-    (id, offset): (ChunkId, u64),
-    length: u64,
-) -> Result<Option<Bytes>, StorageError> {
-    let key = Key::parse(&layout::chunk_key(id))?;
-    let Some(end) = offset.checked_add(length) else {
-        return Ok(None);
-    };
-    let options = GetOptions::range(GetRange::Bounded(offset..end));
-    let bytes = async { storage.get(&key, options).await?.bytes().await };
-    match bytes.await {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(
-            StorageError::NotFound { .. }
-            | StorageError::RangeNotSatisfiable { .. }
-            | StorageError::WrongLength { .. },
-        ) => Ok(None),
-        Err(error) => Err(error),
-    }
+/// What says whether a chunk that lies elsewhere was moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Evidence {
+    /// The logs of the commits in between, where all are there; else the bytes.
+    Logs,
+    /// The bytes of all chunks that no log names: one of the logs is suspected to keep changes quiet.
+    Bytes,
 }
 
 /// Chunks of two snapshots that lie at different places, and have one length.
 #[derive(Debug, Default)]
-pub(crate) struct Elsewhere(BTreeMap<NodeId, BTreeMap<ChunkIndex, Moved>>);
+pub(crate) struct Elsewhere(BTreeMap<NodeId, BTreeMap<ChunkIndex, MovedChunk>>);
 
 impl Elsewhere {
-    pub(crate) fn note(&mut self, node: NodeId, index: &[u32], moved: Moved) {
+    pub(crate) fn note(&mut self, node: NodeId, index: &[u32], moved: MovedChunk) {
         let chunks = self.0.entry(node).or_default();
         chunks.insert(ChunkIndex::from(index.to_vec()), moved);
     }
@@ -84,12 +40,12 @@ impl Elsewhere {
     /// log is missing, or tells less than happened since the parent that its snapshot has by now, bytes decide.
     ///
     /// # Errors
-    /// Chunks that the store does not give, be they missing or not, count as written; what else the store says is an error.
+    /// What the store says. Chunks that are missing or cut off count as written.
     pub(crate) async fn same(
         mut self,
         shared: &Shared,
-        from: SnapshotId,
-        to: SnapshotId,
+        (from, to): (SnapshotId, SnapshotId),
+        evidence: Evidence,
     ) -> Result<BTreeMap<NodeId, BTreeSet<ChunkIndex>>, RepositoryError> {
         if self.0.is_empty() {
             return Ok(BTreeMap::new());
@@ -101,7 +57,7 @@ impl Elsewhere {
                 false
             }
         };
-        if !is_all_told {
+        if !is_all_told || evidence == Evidence::Bytes {
             self.keep_same(&*shared.storage).await?;
         }
         let arrays = self.0.into_iter();
@@ -156,25 +112,20 @@ impl Elsewhere {
     }
 
     async fn keep_same(&mut self, storage: &dyn Storage) -> Result<(), StorageError> {
-        let arrays = self.0.iter();
-        let all = arrays.flat_map(|(node, chunks)| {
-            let chunks = chunks.iter();
-            chunks.map(|(index, moved)| (*node, index.clone(), *moved))
-        });
-        let all: Vec<(NodeId, ChunkIndex, Moved)> = all.collect();
-        let mut compared = stream::iter(all)
-            .map(|(node, index, moved)| async move {
-                let is_same = moved.is_same(storage).await?;
-                Ok::<_, StorageError>((!is_same).then_some((node, index)))
-            })
-            .buffer_unordered(COMPARISONS);
-        while let Some(other) = compared.try_next().await? {
-            if let Some((node, index)) = other
-                && let Some(chunks) = self.0.get_mut(&node)
-            {
-                chunks.remove(&index);
-            }
+        let all = self.0.values().flat_map(BTreeMap::values);
+        let all: Vec<MovedChunk> = all.copied().collect();
+        let compared = compare_moved(storage, &all).await?;
+        let refused = compared.refused.into_iter().map(|(_, error)| error);
+        let mut refused =
+            refused.filter(|error| !matches!(error, StorageError::WrongLength { .. }));
+        if let Some(error) = refused.next() {
+            return Err(error);
         }
+        let mut bytes = compared.bytes.into_iter();
+        for chunks in self.0.values_mut() {
+            chunks.retain(|_, _| bytes.next() == Some(MovedBytes::Same));
+        }
+        self.0.retain(|_, chunks| !chunks.is_empty());
         Ok(())
     }
 }

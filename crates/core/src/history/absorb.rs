@@ -18,6 +18,7 @@ use icefield_storage::{
     Version,
 };
 
+use crate::diff::Evidence;
 use crate::grid::within;
 use crate::rebase::Changes;
 use crate::session::Base;
@@ -55,7 +56,8 @@ impl Repository {
         let limits = self.shared().objects.decode_limits();
         let own = TransactionLog::decode(&bytes, id, limits)?;
         let mode = PutMode::Update(version);
-        self.tell_more((id, parent, None), Some(own), mode).await
+        self.tell_more((id, parent, None), Evidence::Logs, Some(own), mode)
+            .await
     }
 
     /// Writes the transaction log of a snapshot anew, from what differs from its parent, if it is missing or cannot be
@@ -89,7 +91,9 @@ impl Repository {
             };
             let left = self.left_by_pruned_logs(&info).await?;
             let between = (id, parent, left.as_ref());
-            outcome = self.tell_more(between, own, mode).await?;
+            // What a log keeps quiet, it cannot tell of itself.
+            let mended = self.tell_more(between, Evidence::Bytes, own, mode);
+            outcome = mended.await?;
             objects.forget(id);
             let now = self.snapshot_info(id).await?.parent_id;
             if !matches!(outcome, EditOutcome::Done(_)) || now == Some(parent) {
@@ -151,6 +155,7 @@ impl Repository {
     async fn tell_more(
         &self,
         (id, parent, left): (SnapshotId, SnapshotId, Option<&Paths>),
+        evidence: Evidence,
         own: Option<TransactionLog>,
         mode: PutMode,
     ) -> Result<EditOutcome, RepositoryError> {
@@ -161,7 +166,7 @@ impl Repository {
             .map_err(|error: KeyError| StorageError::from(error))?;
         let limits = objects.decode_limits();
         let (before, after) = futures::try_join!(objects.snapshot(parent), objects.snapshot(id))?;
-        let (diff, lost) = Diff::between_but_for_lost(shared, &before, &after).await?;
+        let (diff, lost) = Diff::between_but_for_lost(shared, (&before, &after), evidence).await?;
         let (before, after) = (Base::new(before), Base::new(after));
         let mut chunks = Changes::of_diff(&diff, &before, &after).chunks;
         if let Some((_, source)) = lost.first_key_value() {

@@ -8,7 +8,7 @@ use icefield_format::{NodeId, NodePath};
 
 use crate::RebaseError;
 use crate::change_set::{ChangeSet, PendingChunk, WrittenNode};
-use crate::diff::{Elsewhere, for_each_change};
+use crate::diff::{Elsewhere, Evidence, for_each_change};
 use crate::repository::Shared;
 use crate::session::Base;
 
@@ -77,8 +77,8 @@ pub(crate) async fn edits_between(
         })
         .await?;
     }
-    let (from, to) = (from.snapshot().id(), to.snapshot().id());
-    for (node, same) in elsewhere.same(shared, from, to).await? {
+    let ends = (from.snapshot().id(), to.snapshot().id());
+    for (node, same) in elsewhere.same(shared, ends, Evidence::Logs).await? {
         edits.forget_chunks(&node, &same);
     }
     Ok(edits)

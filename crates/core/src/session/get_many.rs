@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use super::Session;
 use super::fetch::{ChunkName, ObjectName, Source, Span, Step, step};
 use super::read::{BaseChunk, Lookup};
-use super::read_plan::{Request, Wanted, plan};
+use crate::read_plan::{Request, Wanted, plan};
 use crate::{ReadSettings, SessionError};
 
 /// Manifests loaded at a time.

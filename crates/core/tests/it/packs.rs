@@ -1,5 +1,6 @@
 //! Small chunks, put together into larger objects.
 
+mod compared;
 mod failures;
 mod forks;
 mod moved;
@@ -78,7 +79,8 @@ async fn ten_thousand_small_chunks_are_a_few_objects() {
     for spec in VERSIONS {
         let counting = CountingStorage::new(Arc::new(MemoryStorage::builder().remote().build()));
         let storage: Arc<dyn Storage> = Arc::new(counting.clone());
-        let repository = repository(&storage, spec, PackSettings::default(), 10_000).await;
+        let packs = PackSettings::default().with_threshold(1 << 20);
+        let repository = repository(&storage, spec, packs, 10_000).await;
         let session = writer(&repository).await;
         let before = counting.snapshot().total;
         let chunk = |i: u32| pattern(u64::from(i), 4096);
@@ -227,7 +229,8 @@ async fn the_store_and_the_settings_decide_what_is_packed() {
     let on = Some(packs(1 << 20, 4 << 20));
     for (remote, stored, settings, objects) in [
         (false, None, None, 3),
-        (true, None, None, 1),
+        (true, None, None, 3),
+        (true, Some(config("1048576")), None, 1),
         (true, Some(config("0")), None, 3),
         (false, Some(config("1000")), None, 2),
         (true, Some(config("1000")), off, 3),

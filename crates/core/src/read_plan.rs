@@ -6,22 +6,22 @@ use crate::ReadSettings;
 
 /// Wanted bytes of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     /// Position of the object in some list.
-    pub(super) object: u32,
+    pub(crate) object: u32,
     /// The bytes.
-    pub(super) range: Range<u64>,
+    pub(crate) range: Range<u64>,
     /// Who wants them.
-    pub(super) slot: u32,
+    pub(crate) slot: u32,
 }
 
 /// One request, and what it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Request {
-    pub(super) object: u32,
+pub(crate) struct Request {
+    pub(crate) object: u32,
     /// Covers all parts.
-    pub(super) range: Range<u64>,
-    pub(super) parts: Vec<Wanted>,
+    pub(crate) range: Range<u64>,
+    pub(crate) parts: Vec<Wanted>,
 }
 
 impl Request {
@@ -49,7 +49,7 @@ impl Request {
 }
 
 /// Plans requests, in the order of objects and of bytes in them.
-pub(super) fn plan(mut wanted: Vec<Wanted>, limits: &ReadSettings) -> Vec<Request> {
+pub(crate) fn plan(mut wanted: Vec<Wanted>, limits: &ReadSettings) -> Vec<Request> {
     wanted.sort_unstable_by_key(|it| (it.object, it.range.start, it.range.end, it.slot));
     let mut requests: Vec<Request> = Vec::new();
     for one in wanted {
