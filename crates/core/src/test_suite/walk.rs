@@ -3,7 +3,7 @@
 //! Looks at: each ref resolves; each history ends at the first snapshot and its times strictly rise; each
 //! snapshot, manifest, transaction log and chunk that something names is there, states its own id and has
 //! the length it should have; manifest lists are complete and hold nothing else; extents are the tight boxes
-//! of their refs; a log says what its snapshot changed.
+//! of their refs; a log says what its snapshot changed. A chunk that only lies elsewhere did not change.
 
 mod logs;
 
@@ -13,15 +13,21 @@ use std::sync::Arc;
 use futures::TryStreamExt;
 use icefield_format::{
     ArrayRefs, ChunkId, ChunkIndex, ChunkRef, Extents, ManifestId, NodeId, NodeKind, NodePath,
-    NodeRecord, Snapshot, SnapshotId, SpecVersion, layout,
+    NodeRecord, Snapshot, SnapshotId, SpecVersion, TransactionLog, layout,
 };
-use icefield_storage::{Key, Storage};
+use icefield_storage::{Bytes, GetOptions, GetRange, Key, Storage};
 
 use crate::metadata::{ArrayMetadata, NodeMetadata};
 use crate::{Repository, RepositoryError, SnapshotInfo};
 
 /// Where the bytes of a chunk are, owned.
-type Located = String;
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Located {
+    /// A range of a chunk object: its first byte and its length.
+    Native(ChunkId, u64, u64),
+    /// In the manifest, or in a foreign object.
+    Other(String),
+}
 
 /// The parts of a snapshot that logs are compared with.
 #[derive(Debug, Default)]
@@ -131,9 +137,13 @@ impl RepositoryWalk {
             let parent = parent.and_then(|id| self.seen.get(&id).cloned());
             if let Some(parent) = parent {
                 match self.repository.transaction_log(info.id).await {
-                    Ok(log) => self
-                        .problems
-                        .extend(logs::compare(&log, &parent, &contents)),
+                    Ok(log) => {
+                        let (problems, moved) = logs::compare(&log, &parent, &contents);
+                        self.problems.extend(problems);
+                        for chunk in moved {
+                            self.moved(&log, chunk).await;
+                        }
+                    }
                     Err(error) => self.problem(format!("log of {}: {error:?}", info.id)),
                 }
             }
@@ -252,9 +262,9 @@ impl RepositoryWalk {
                 let located = match chunk.chunk_ref() {
                     Ok(ChunkRef::Native { id, offset, length }) => {
                         self.chunk(&name, &index, id, offset, length).await;
-                        format!("{id} {offset} {length}")
+                        Located::Native(id, offset, length)
                     }
-                    Ok(other) => format!("{other:?}"),
+                    Ok(other) => Located::Other(format!("{other:?}")),
                     Err(error) => {
                         self.problem(format!("{name}: {index}: {error:?}"));
                         continue;
@@ -283,6 +293,27 @@ impl RepositoryWalk {
                 "{name}: chunk {index} is bytes {offset}+{length} of {id}, which has {size:?}"
             ));
         }
+    }
+
+    /// A chunk that no log names may lie elsewhere than it did, with the bytes that it had.
+    async fn moved(&mut self, log: &TransactionLog, chunk: logs::Moved) {
+        let (was, is) = (self.bytes(&chunk.was).await, self.bytes(&chunk.is).await);
+        if was.is_none() || was != is {
+            let (id, index, node) = (log.id(), &chunk.index, chunk.node);
+            self.problem(format!("log {id}: chunk {index} of {node} changed unsaid"));
+        }
+    }
+
+    async fn bytes(&self, (id, offset, length): &(ChunkId, u64, u64)) -> Option<Bytes> {
+        let key = Key::parse(&layout::chunk_key(*id)).expect("BUG: ids make valid keys");
+        let options = GetOptions::range(GetRange::Bounded(*offset..*offset + *length));
+        self.storage
+            .get(&key, options)
+            .await
+            .ok()?
+            .bytes()
+            .await
+            .ok()
     }
 
     async fn size(&mut self, key: &str) -> Option<u64> {

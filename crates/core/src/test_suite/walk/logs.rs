@@ -2,12 +2,44 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use icefield_format::{ChunkIndex, NodeId, NodeKind, SpecVersion, TransactionLog};
+use icefield_format::{ChunkId, ChunkIndex, NodeId, NodeKind, SpecVersion, TransactionLog};
 
-use super::Contents;
+use super::{Contents, Located};
 
-/// Returns where a log does not say what changed between its snapshot and the one before.
-pub(super) fn compare(log: &TransactionLog, parent: &Contents, child: &Contents) -> Vec<String> {
+/// A range of a chunk object: id, first byte and length.
+type Range = (ChunkId, u64, u64);
+
+/// A chunk that lies elsewhere and that its log does not name.
+pub(super) struct Moved {
+    pub(super) node: NodeId,
+    pub(super) index: ChunkIndex,
+    pub(super) was: Range,
+    pub(super) is: Range,
+}
+
+impl Moved {
+    /// Returns the places of a chunk, if its bytes may be the same in both.
+    fn of(node: NodeId, index: &ChunkIndex, was: &Located, is: &Located) -> Option<Self> {
+        let (&Located::Native(old, from, length), &Located::Native(new, to, as_long)) = (was, is)
+        else {
+            return None;
+        };
+        (length == as_long).then(|| Self {
+            node,
+            index: index.clone(),
+            was: (old, from, length),
+            is: (new, to, length),
+        })
+    }
+}
+
+/// Returns where a log does not say what changed between its snapshot and the one before, and which chunks changed unsaid unless
+/// they hold the same bytes.
+pub(super) fn compare(
+    log: &TransactionLog,
+    parent: &Contents,
+    child: &Contents,
+) -> (Vec<String>, Vec<Moved>) {
     let mut problems = Vec::new();
     let id = log.id();
     for kind in [NodeKind::Group, NodeKind::Array] {
@@ -71,8 +103,8 @@ pub(super) fn compare(log: &TransactionLog, parent: &Contents, child: &Contents)
         }
     }
     moves(log, parent, child, &mut problems);
-    chunks(log, parent, child, &mut problems);
-    problems
+    let moved = chunks(log, parent, child, &mut problems);
+    (problems, moved)
 }
 
 fn moves(log: &TransactionLog, parent: &Contents, child: &Contents, problems: &mut Vec<String>) {
@@ -92,8 +124,14 @@ fn moves(log: &TransactionLog, parent: &Contents, child: &Contents, problems: &m
     }
 }
 
-fn chunks(log: &TransactionLog, parent: &Contents, child: &Contents, problems: &mut Vec<String>) {
+fn chunks(
+    log: &TransactionLog,
+    parent: &Contents,
+    child: &Contents,
+    problems: &mut Vec<String>,
+) -> Vec<Moved> {
     let id = log.id();
+    let mut all_moved = Vec::new();
     let logged: BTreeMap<NodeId, BTreeSet<ChunkIndex>> = log
         .updated_chunks()
         .map(|array| (array.node_id(), array.chunks().collect()))
@@ -110,8 +148,13 @@ fn chunks(log: &TransactionLog, parent: &Contents, child: &Contents, problems: &
         let before = parent.chunks.get(node).unwrap_or(&no_refs);
         let after = child.chunks.get(node).unwrap_or(&no_refs);
         for (index, chunk) in after {
-            if before.get(index) != Some(chunk) && !logged.contains(index) {
-                problems.push(format!("log {id}: chunk {index} of {node} changed unsaid"));
+            let was = before.get(index);
+            if was == Some(chunk) || logged.contains(index) {
+                continue;
+            }
+            match was.and_then(|was| Moved::of(*node, index, was, chunk)) {
+                Some(moved) => all_moved.push(moved),
+                None => problems.push(format!("log {id}: chunk {index} of {node} changed unsaid")),
             }
         }
         for index in before.keys() {
@@ -121,6 +164,7 @@ fn chunks(log: &TransactionLog, parent: &Contents, child: &Contents, problems: &
             }
         }
     }
+    all_moved
 }
 
 fn set(ids: impl Iterator<Item = NodeId>) -> BTreeSet<NodeId> {

@@ -1,5 +1,6 @@
 //! Chunks that were moved into packs, between snapshots that are compared.
 
+use icefield_core::test_suite::walk;
 use icefield_core::{ApplyOutcome, BasicSolver, RebaseError, VersionSelection};
 use icefield_format::{SnapshotId, layout};
 
@@ -171,6 +172,34 @@ async fn a_repacking_is_no_difference_with_and_without_logs() {
                 assert_eq!(named[0][..], [1]);
             }
         }
+    }
+}
+
+/// The walk of the test-suite takes no moved chunk for a change, and no changed chunk for a moved one.
+#[tokio::test]
+async fn the_walk_tells_moved_chunks_from_changed_ones() {
+    for spec in VERSIONS {
+        let storage = memory();
+        let repository = with_dev(&storage, spec).await;
+        let before = chunk_objects(&storage).await;
+        let packed = repack(&repository, "main").await;
+        let found = walk::problems(&storage).await;
+        assert!(found.is_empty(), "{found:?}");
+        let (_, offset) = place(&read_main(&repository).await, 3).await;
+        let after = chunk_objects(&storage).await.into_iter();
+        let new: Vec<String> = after.filter(|key| !before.contains(key)).collect();
+        let mut bytes = stores::read(&storage, &new[0]).await.to_vec();
+        bytes[offset as usize + 899] ^= 1;
+        stores::put(&storage, &new[0], bytes).await;
+        let found = walk::problems(&storage).await;
+        let [problem] = &found[..] else {
+            panic!("{found:?}")
+        };
+        assert!(
+            problem.starts_with(&format!("log {packed}: chunk [3]"))
+                && problem.ends_with("changed unsaid"),
+            "{problem}"
+        );
     }
 }
 
