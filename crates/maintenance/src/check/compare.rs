@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use icefield_core::repair::MovedChunk;
 use icefield_format::{ArrayRefs, ChunkIndex, ChunkRef, Extents, Manifest, NodeId, RefRecord};
 
 use super::foreign::VirtualChunks;
@@ -20,6 +21,14 @@ impl Several {
     fn add(&mut self, record: RefRecord<'_>) {
         if self.count == 0 {
             record.index_into(&mut self.first);
+        }
+        self.count += 1;
+    }
+
+    /// Adds one, in no order.
+    pub(super) fn note(&mut self, index: &[u32]) {
+        if self.count == 0 || index < &*self.first {
+            self.first = index.to_vec();
         }
         self.count += 1;
     }
@@ -180,6 +189,8 @@ pub(super) struct Fresh {
     pub(super) foreign: VirtualChunks,
     /// Changes that the log does not tell.
     pub(super) unsaid: Several,
+    /// Chunks that the log does not tell and that lie elsewhere, in as many bytes: changes, unless the bytes are the same.
+    pub(super) moved: Vec<(ChunkIndex, MovedChunk)>,
 }
 
 impl Fresh {
@@ -189,6 +200,7 @@ impl Fresh {
             native: Vec::new(),
             foreign,
             unsaid: Several::default(),
+            moved: Vec::new(),
         }
     }
 
@@ -250,10 +262,14 @@ impl Fresh {
             let after = new.peek().filter(|_| order != Ordering::Less);
             match (before, after) {
                 (Some(before), Some(after)) => {
-                    if before.chunk_ref().ok() != after.chunk_ref().ok() {
+                    let (was, is) = (before.chunk_ref().ok(), after.chunk_ref().ok());
+                    if was != is {
                         self.take(after);
                         if !is_told(&after) && counts(&after) {
-                            self.unsaid.add(after);
+                            match MovedChunk::of(was, is) {
+                                Some(moved) => self.moved.push((after.index(), moved)),
+                                None => self.unsaid.add(after),
+                            }
                         }
                     }
                 }

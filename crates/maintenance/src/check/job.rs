@@ -16,6 +16,10 @@ pub(super) struct Context {
     pub(super) locations: Arc<Locations>,
     /// Whether foreign objects are to be looked at.
     pub(super) follow: bool,
+    /// Whether the findings count. Later passes over the histories gather chunks, and find again what the first one found.
+    pub(super) judges: bool,
+    /// Whether every chunk object is read afterwards, so that one that cannot be read is found then.
+    pub(super) reads_all: bool,
     pub(super) needed: Mutex<Needed>,
     /// The snapshots and nodes that need a chunk object.
     pub(super) sources: Mutex<Vec<(SnapshotId, NodeId)>>,

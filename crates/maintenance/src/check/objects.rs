@@ -113,6 +113,10 @@ impl Objects {
         }
     }
 
+    pub(super) fn storage(&self) -> &dyn Storage {
+        &*self.storage
+    }
+
     async fn fetch(
         &self,
         kind: ObjectKind,

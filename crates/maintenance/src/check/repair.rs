@@ -194,6 +194,8 @@ impl Repair {
             objects: std::sync::Arc::clone(&examined.objects),
             locations: std::sync::Arc::clone(&examined.locations),
             follow: false,
+            judges: true,
+            reads_all: false,
             needed: std::sync::Mutex::new(Needed::new([0xFF; 12], 2)),
             sources: std::sync::Mutex::default(),
             foreign: std::sync::Mutex::default(),

@@ -200,11 +200,13 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn context(&self, needed: Needed) -> Context {
+    fn context(&self, needed: Needed, judges: bool) -> Context {
         Context {
             objects: Arc::clone(&self.objects),
             locations: Arc::clone(&self.locations),
             follow: self.check.virtual_chunks.is_some(),
+            judges,
+            reads_all: self.check.read,
             needed: Mutex::new(needed),
             sources: Mutex::default(),
             foreign: Mutex::default(),
@@ -220,7 +222,7 @@ impl<'a> Run<'a> {
     ) -> Result<Option<[u8; 12]>, CheckError> {
         self.progress.stage("checking snapshots", None);
         let most = self.check.memory_bytes / 2 / NEED_BYTES;
-        let cx = Arc::new(self.context(Needed::new(from, most)));
+        let cx = Arc::new(self.context(Needed::new(from, most), is_first));
         let mut walk = HistoryWalk::new(
             Arc::clone(&self.objects),
             self.parents.clone(),
@@ -397,12 +399,23 @@ impl Check {
     }
 }
 
+/// A task that ends with its caller: a check that is interrupted goes on reading nothing.
+struct BoundTask<T>(tokio::task::JoinHandle<T>);
+
+impl<T> Drop for BoundTask<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// Checks a snapshot, where there is a runtime on one of its threads.
 async fn check_on_any_thread(cx: Arc<Context>, job: Job) -> Result<Verdict, CheckError> {
     match tokio::runtime::Handle::try_current() {
         Ok(runtime) => {
             let task = runtime.spawn(async move { snapshots::check(&cx, &job).await });
-            task.await
+            let mut task = BoundTask(task);
+            (&mut task.0)
+                .await
                 .map_err(|error| CheckError::Aborted(error.to_string()))?
         }
         Err(_) => snapshots::check(&cx, &job).await,

@@ -83,7 +83,8 @@ impl Check {
     }
 
     /// Sets the bound in bytes on what is kept in memory: half of it decoded objects, half of it ids of chunks. Default
-    /// 192 MiB. Beside it, the manifests of one array that one commit changed are held, of four commits at a time.
+    /// 192 MiB. Beside it, the manifests of one array that one commit changed are held, of four commits at a time, and 8 MiB of the
+    /// chunks that each of them moved.
     #[must_use]
     pub fn with_memory_bytes(mut self, bytes: usize) -> Self {
         self.memory_bytes = bytes;

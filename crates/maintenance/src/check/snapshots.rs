@@ -3,6 +3,7 @@
 
 mod arrays;
 mod manifests;
+mod moved;
 
 use std::cell::OnceCell;
 use std::collections::HashSet;

@@ -1,5 +1,6 @@
 //! Chunks that share objects: counted, checked, collected, copied, and written anew.
 
+mod checked;
 mod repack;
 
 use std::sync::Arc;
@@ -16,8 +17,8 @@ use icefield_maintenance::{
     Check, Collect, CopyRepository, Expire, FindingKind, Policy, Repack, RepackReport, Usage,
     UsageSummary,
 };
-use icefield_storage::Storage;
 use icefield_storage::wrap::CountingStorage;
+use icefield_storage::{Clock as _, Storage};
 use icefield_storage_memory::MemoryStorage;
 use icefield_testkit::stores;
 
@@ -82,11 +83,12 @@ impl Packed {
         self.commit(&session).await;
     }
 
-    /// The same repository through another store.
+    /// The same repository through another store. At another time, it draws other ids: two collections have no names in common.
     async fn on(&self, storage: &Arc<dyn Storage>) -> Repository {
+        let since = self.clock.now().duration_since(SystemTime::UNIX_EPOCH);
         Repository::builder(Arc::clone(storage))
             .clock(Arc::new(self.clock.clone()))
-            .entropy(Arc::new(SeededEntropy::new(99)))
+            .entropy(Arc::new(SeededEntropy::new(since.unwrap().as_secs())))
             .open()
             .await
             .unwrap()
@@ -128,6 +130,15 @@ impl Packed {
         }
     }
 
+    /// Asserts that a check finds no damage. In version 1, it knows that logs tell less than happened where commits expired.
+    async fn is_sound(&self) {
+        let report = Check::new(Arc::clone(&self.storage))
+            .run(&())
+            .await
+            .unwrap();
+        assert!(report.is_sound(), "{:#?}", report.findings);
+    }
+
     async fn repack(&self, repack: Repack) -> RepackReport {
         self.clock.advance(Duration::from_secs(1));
         repack.run(&self.repository, &()).await.unwrap()
@@ -149,11 +160,11 @@ async fn a_pack_lives_as_long_as_one_of_its_chunks(spec: SpecVersion) {
     assert_eq!(packed.packs().await.len(), 2);
     assert_eq!(packed.collect().await, 0, "chunk 9 is in the first one");
     packed.holds(row(0..9, 100).chain(row(9..10, 0))).await;
-    walk::assert_sound(&packed.storage).await;
+    packed.is_sound().await;
     packed.write(row(9..10, 100)).await;
     assert_eq!(packed.collect().await, 1);
     packed.holds(row(0..10, 100)).await;
-    walk::assert_sound(&packed.storage).await;
+    packed.is_sound().await;
 }
 
 async fn live_and_dead_bytes_of_packs_are_counted(spec: SpecVersion) {

@@ -87,7 +87,7 @@ impl Run<'_> {
         else {
             return Ok(());
         };
-        let cx = self.context(Needed::new([0xFF; 12], 2));
+        let cx = self.context(Needed::new([0xFF; 12], 2), true);
         let looked = unlisted::find_parents(&cx, info, unreached, self.check.most_unlisted).await?;
         for one in &looked.found {
             self.collected.add(one.finding());
@@ -151,7 +151,7 @@ impl Run<'_> {
                 .push(target.name.clone());
         }
         // The needed chunks are known by now.
-        let cx = self.context(Needed::new([0xFF; 12], 2));
+        let cx = self.context(Needed::new([0xFF; 12], 2), true);
         for (tip, names) in by_tip {
             let Ok(snapshot) = self.objects.snapshot(tip).await? else {
                 continue;

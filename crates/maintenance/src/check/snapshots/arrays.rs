@@ -134,6 +134,7 @@ impl<'a> SnapshotCheck<'a> {
             let told = told.filter(|_| readable);
             fresh = compare(fresh, record.id(), new, old, told.as_ref()).await?;
         }
+        self.moved(&record, &mut fresh).await?;
         self.keep(&record, fresh);
         Ok(())
     }
