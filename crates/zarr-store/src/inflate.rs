@@ -150,7 +150,9 @@ mod tests {
     }
 
     fn elements() -> Vec<u8> {
-        (0..1000_u16).flat_map(|it| (it / 7).to_le_bytes()).collect()
+        (0..1000_u16)
+            .flat_map(|it| (it / 7).to_le_bytes())
+            .collect()
     }
 
     #[test]
