@@ -30,9 +30,9 @@ _NAME = "repository"
 class Server:
     """A running server, which `serve` starts. As a context manager, it gives its URL and stops at the end."""
 
-    __slots__ = ("_native", "_urls")
+    __slots__ = ("_server", "_urls")
 
-    _native: _native.Server
+    _server: _native.Server
     _urls: dict[str, str]
 
     @property
@@ -42,7 +42,7 @@ class Server:
         """
         if len(self._urls) == 1:
             return next(iter(self._urls.values()))
-        return f"{self._native.url}/"
+        return f"{self._server.url}/"
 
     @property
     def urls(self) -> dict[str, str]:
@@ -52,15 +52,15 @@ class Server:
     @property
     def explorer(self) -> str:
         """The URL of the page that shows the repositories in a browser."""
-        return f"{self._native.url}/-/explore/"
+        return f"{self._server.url}/-/explore/"
 
     def stop(self) -> None:
         """Stops the server. Requests that are being answered go on, for ten seconds at most."""
-        self._native.stop().wait()
+        self._server.stop().wait()
 
     async def stop_async(self) -> None:
         """The asynchronous form of `stop`."""
-        await self._native.stop()
+        await self._server.stop()
 
     def __enter__(self) -> str:
         return self.url
@@ -112,8 +112,8 @@ def serve(
     names = _names(repositories)
     rows = list(zip(names, locations, [it._repository for it in opened], strict=True))
     server = Server.__new__(Server)
-    server._native = _native.serve(rows, json.dumps(what)).wait()
-    server._urls = {name: f"{server._native.url}{base}" for name, base in server._native.bases}
+    server._server = _native.serve(rows, json.dumps(what)).wait()
+    server._urls = {name: f"{server._server.url}{base}" for name, base in server._server.bases}
     return server
 
 
