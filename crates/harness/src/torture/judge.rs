@@ -147,8 +147,8 @@ mod tests {
 
     async fn commit(repository: &Repository, message: &str, bytes: Vec<u8>) -> SnapshotId {
         let session = repository.write_session(BranchName::main()).await.unwrap();
-        let at = [STAMP.chunk];
-        let set = session.set_chunk(&array_path(), &at, bytes.into(), WriteMode::Overwrite);
+        let (path, bytes) = (array_path(), bytes.into());
+        let set = session.set_chunk(&path, &[STAMP.chunk], bytes, WriteMode::Overwrite);
         set.await.unwrap();
         match session.commit(message).await.unwrap() {
             CommitOutcome::Committed(id) => id,

@@ -86,7 +86,11 @@ impl Writer {
         if self.rebase {
             commit = commit.rebase_with(Detector::Strict);
         }
-        let mut outcome = commit.await?;
+        let mut outcome = match commit.await {
+            // With a floor below the least one, a collection makes sessions wait that are young.
+            Err(CommitError::Session(SessionError::BeingCollected)) => return Ok(Landing::Refused),
+            outcome => outcome?,
+        };
         let mut asked = 0;
         while let CommitOutcome::Unknown { .. } = outcome {
             if asked == QUESTIONS {
