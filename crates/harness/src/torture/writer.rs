@@ -4,7 +4,10 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
 
-use icefield_core::{BranchName, CommitOutcome, Detector, Repository, SnapshotId, WriteMode};
+use icefield_core::{
+    BranchName, CommitError, CommitOutcome, Detector, Repository, SessionError, SnapshotId,
+    WriteMode,
+};
 
 use super::say;
 use super::stamp::Stamp;
