@@ -1,12 +1,12 @@
 //! Reads: everything that is said about an object comes from one open file.
 //!
-//! A short read of what the page cache has takes less time than the way to a thread that may wait, so it is tried first, with calls
-//! that fail where they would wait for the disk.
+//! A short read of what the page cache has takes less time than the way to a thread that may wait, so it is tried first, on file systems
+//! of this machine, with calls that fail where a path or bytes are not in memory.
 
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 
-use icefield_storage::{Body, Bytes, GetOptions, Key, Object, ObjectMeta, StorageError};
+use icefield_storage::{Body, Bytes, GetOptions, GetRange, Key, Object, ObjectMeta, StorageError};
 
 use crate::error;
 use crate::store::{ATTEMPTS, Store};
@@ -101,8 +101,12 @@ impl Store {
 
     /// Reads as [`Store::get`] does, if that needs no more than the page cache and is short. `None` says nothing about the object.
     pub(crate) fn get_cached(&self, key: &Key, options: &GetOptions) -> Option<Object> {
-        // Other names are compared letter by letter, which reads directories.
-        if !self.names.are_exact() {
+        if matches!(&options.range, GetRange::Bounded(range) if range.end.saturating_sub(range.start) > CACHED_MOST)
+        {
+            return None;
+        }
+        // Opening a file may wait for a server; other names are compared letter by letter, which reads directories.
+        if self.is_shared() || !self.names.are_exact() {
             return None;
         }
         self.get_once(ReadFrom::Cache, key, options).ok().flatten()

@@ -18,10 +18,14 @@ use ::zarrs::metadata::Configuration;
 use ::zarrs::plugin::{ExtensionName, PluginCreateError, ZarrVersion};
 use libdeflater::Decompressor;
 
+/// Most bytes that deflate makes of one, and the bytes around it.
+const MOST_OF_ONE: u64 = 1032;
+const AROUND: u64 = 64;
+
 /// Its name in `zarr.json`.
 const NAME: &str = "numcodecs.zlib";
 
-/// Makes the codec known to the crate `zarrs`, in place of its own. Once is enough.
+/// Makes the codec known to the crate `zarrs`, in place of its own, for all arrays of the process. Once is enough.
 pub(crate) fn register() {
     static REGISTERED: OnceLock<CodecRuntimeRegistryHandleV3> = OnceLock::new();
     REGISTERED.get_or_init(|| {
@@ -43,8 +47,13 @@ struct Inflate {
     stream: Arc<dyn BytesToBytesCodecTraits>,
 }
 
-/// Returns the decoded bytes, `None` if they are not zlib or more than `length`.
+/// Returns the decoded bytes, `None` if they are not zlib or more than `length`, or so few that they cannot become as many: room is
+/// made for bytes that may come alone, whatever the metadata says.
 fn inflated(encoded: &[u8], length: u64) -> Option<Vec<u8>> {
+    let most = (encoded.len() as u64).saturating_mul(MOST_OF_ONE);
+    if length > most.saturating_add(AROUND) {
+        return None;
+    }
     let mut decoded = Vec::new();
     let length = usize::try_from(length).ok()?;
     decoded.try_reserve_exact(length).ok()?;
@@ -133,10 +142,15 @@ mod tests {
     use crate::{ChunkCodec, Elements};
 
     fn codec() -> ChunkCodec {
-        let document = json!({
+        ChunkCodec::new(&document(1000)).unwrap()
+    }
+
+    /// Describes an array with so many elements in a chunk.
+    fn document(count: usize) -> serde_json::Value {
+        json!({
             "chunk_grid": {
                 "name": "regular",
-                "configuration": { "chunk_shape": [1000] },
+                "configuration": { "chunk_shape": [count] },
             },
             "data_type": "uint16",
             "fill_value": 0,
@@ -145,8 +159,7 @@ mod tests {
                 { "name": "numcodecs.shuffle", "configuration": { "elementsize": 2 } },
                 { "name": "numcodecs.zlib", "configuration": { "level": 6 } },
             ],
-        });
-        ChunkCodec::new(&document).unwrap()
+        })
     }
 
     fn elements() -> Vec<u8> {
@@ -177,7 +190,23 @@ mod tests {
         *wrong.last_mut().unwrap() ^= 1;
         codec.decode(&wrong).unwrap_err();
         assert_eq!(inflated(&encoded, 1999), None);
-        assert_eq!(inflated(&encoded, 2001).map(|it| it.len()), Some(2000));
         assert_eq!(inflated(&encoded, u64::MAX), None);
+        // As long as a chunk of another array.
+        for count in [999, 1001] {
+            let document = document(count);
+            let other = ChunkCodec::new(&document).unwrap();
+            let elements = vec![0; 2 * count];
+            let encoded = other.encode(Elements::Fixed(elements)).unwrap();
+            codec.decode(&encoded).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn no_room_is_made_for_more_than_can_come() {
+        let few = codec().encode(Elements::Fixed(vec![0; 2000])).unwrap();
+        assert!(inflated(&few, 2000).is_some());
+        let most = few.len() as u64 * MOST_OF_ONE + AROUND;
+        assert_eq!(inflated(&few, most).map(|it| it.len()), Some(2000));
+        assert_eq!(inflated(&few, most + 1), None);
     }
 }
