@@ -22,9 +22,9 @@ pub fn command() -> Result<()> {
     WHEEL.prepare()?;
     let built = Built::optimized(&["icefield-cli", "icefield-python"])?;
     let out = workspace::scratch("dist")?;
-    let wheel = wheel::pack(&built.module, &out)?;
+    let wheel = wheel::pack(&built.module, &out, wheel::SMALLEST)?;
     try_wheel(&wheel)?;
-    packages(&built, &out, &["--level", "9"])?;
+    packages(&built, &out, &["--level", wheel::SMALLEST])?;
     process::run(python::script("checksums.py")?.arg(&out))?;
     println!("\nThe packages are in {}:", out.display());
     for entry in fs::read_dir(&out)? {

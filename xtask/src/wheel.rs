@@ -13,6 +13,10 @@ use crate::built::Built;
 use crate::python::{WHEEL, script};
 use crate::{process, workspace};
 
+/// The level of compression of what people download, and of what tests use.
+pub const SMALLEST: &str = "9";
+const QUICK: &str = "1";
+
 /// Makes the wheel from scratch and says where it is.
 ///
 /// # Errors
@@ -21,7 +25,11 @@ pub fn command(release: bool) -> Result<()> {
     WHEEL.prepare()?;
     let wheel = if release {
         let built = Built::optimized(&["icefield-python"])?;
-        pack(&built.module, &workspace::scratch("wheels/release")?)?
+        pack(
+            &built.module,
+            &workspace::scratch("wheels/release")?,
+            SMALLEST,
+        )?
     } else {
         workspace::build_programs()?;
         packed()?
@@ -38,17 +46,18 @@ pub fn packed() -> Result<PathBuf> {
     pack(
         &workspace::native_module()?,
         &workspace::scratch("wheels/tested")?,
+        QUICK,
     )
 }
 
-/// Packs a native module into a wheel in that directory, and checks it.
+/// Packs a native module into a wheel in that directory, with this level of compression, and checks it.
 ///
 /// # Errors
 /// If it asks for more than a wheel may.
-pub fn pack(module: &Path, out: &Path) -> Result<PathBuf> {
+pub fn pack(module: &Path, out: &Path, level: &str) -> Result<PathBuf> {
     let mut python = script("pack.py")?;
     python.arg("--library").arg(module);
-    python.args(["--version", version()?]);
+    python.args(["--version", version()?, "--level", level]);
     process::run(python.arg("--out").arg(out))?;
     check(out)
 }

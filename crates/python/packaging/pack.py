@@ -34,11 +34,11 @@ NOT_PACKED = {".so", ".pyc"}
 class Wheel:
     """A zip file that keeps the record of what is in it."""
 
-    def __init__(self, path: Path, info: str) -> None:
+    def __init__(self, path: Path, info: str, level: int) -> None:
         self.path = path
         self.info = info
         self._record: list[str] = []
-        self._zip = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6)
+        self._zip = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=level)
 
     def add(self, name: str, content: bytes, mode: int = 0o644) -> None:
         """Adds a file, and its line in the record."""
@@ -93,7 +93,7 @@ def sources(package: Path) -> list[Path]:
     return found
 
 
-def pack(library: Path, native: Native, version: str, out: Path) -> Path:
+def pack(library: Path, native: Native, version: str, out: Path, level: int) -> Path:
     """Writes the wheel and returns its path."""
     with (CRATE / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
@@ -102,7 +102,7 @@ def pack(library: Path, native: Native, version: str, out: Path) -> Path:
     tag = f"{PYTHON_TAG}-{ABI_TAG}-{native.platform}"
     path = out / f"{name}-{version}-{tag}.whl"
     package = CRATE / "python" / name
-    wheel = Wheel(path, info)
+    wheel = Wheel(path, info, level)
     packed = sources(package)
     for needed in ("__init__.py", "py.typed", "_native.pyi"):
         if package / needed not in packed:
@@ -140,13 +140,14 @@ def main() -> None:
     parser.add_argument("--library", type=Path, required=True)
     parser.add_argument("--version", required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--level", type=int, default=6, help="of the compression, up to 9 (6)")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         library = stripped(args.library, Path(scratch))
         native = read_native(library)
         native.check()
         print(native.described())
-        path = pack(library, native, args.version, args.out)
+        path = pack(library, native, args.version, args.out, args.level)
         sizes = path.stat().st_size / 1e6, library.stat().st_size / 1e6
     print(f"the wheel has {sizes[0]:.1f} MB; the native module in it has {sizes[1]:.1f} MB")
     print(path)
