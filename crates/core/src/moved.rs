@@ -1,8 +1,8 @@
 //! Chunks that lie elsewhere than they did: whether both places hold the same bytes.
 //!
 //! A repacking moves chunks and no log names them, so that nothing but the bytes tells a moved chunk from a changed one. Each
-//! side is read in the order of its objects, neighbours by one request, and hashed: no byte is read again however the chunks were
-//! rearranged, and a digest is all that stays in memory of a chunk.
+//! side is read in the order of its objects, neighbours by one request, and hashed, so that no byte is read again however the chunks
+//! were rearranged, unless they overlap. Of the bytes of a chunk, a digest is all that stays in memory.
 
 use std::ops::Range;
 
@@ -47,14 +47,14 @@ impl MovedChunk {
     }
 }
 
-/// What a comparison of both places of a chunk shows.
+/// The result of a comparison of both places of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MovedBytes {
     /// They hold the same bytes.
     Same,
     /// They hold other bytes.
     Other,
-    /// One of them does not exist, or the store refuses to deliver it.
+    /// One of them does not exist, or is damaged.
     Unknown,
 }
 
@@ -63,14 +63,14 @@ pub enum MovedBytes {
 pub struct ComparedChunks {
     /// One for each chunk, in the order of the chunks.
     pub bytes: Vec<MovedBytes>,
-    /// Objects that exist and that the store refuses to deliver, with the reason. One may be there several times.
+    /// Objects that exist and whose bytes the store cannot deliver, with the reason. One may be there several times.
     pub refused: Vec<(ChunkId, StorageError)>,
 }
 
 /// Reads both places of chunks and compares their bytes. Holds 8 MiB of them at a time, and a digest of each chunk.
 ///
 /// # Errors
-/// What the store says, where another try may help.
+/// Those of the store, save damage of an object: another try, or other credentials, may help.
 pub async fn compare_moved(
     storage: &dyn Storage,
     chunks: &[MovedChunk],
@@ -212,23 +212,22 @@ async fn read(storage: &dyn Storage, key: &Key, range: Range<u64>) -> Result<Byt
     storage.get(key, options).await?.bytes().await
 }
 
-/// What a failed read says of the bytes.
+/// A failed read, as evidence of the bytes.
 enum Failure {
     /// The object does not exist, or ends before the range does.
     Absent,
-    /// The object exists, and another try does not help.
+    /// The object exists and is damaged.
     Refused,
-    /// Another try may help.
+    /// It says nothing of the object: another try, or other credentials, may help.
     Passing,
 }
 
 fn failure(error: &StorageError) -> Failure {
-    use StorageError::{NotAnObject, NotFound, RangeNotSatisfiable, WrongLength};
+    use StorageError::{NotAnObject, NotFound, ObjectTooLarge, RangeNotSatisfiable, WrongLength};
     match error {
         NotFound { .. } | NotAnObject { .. } | RangeNotSatisfiable { .. } => Failure::Absent,
         // The store has tried again already: a body that ends early is damage of the object.
-        WrongLength { .. } => Failure::Refused,
-        error if error.is_retryable() => Failure::Passing,
-        _ => Failure::Refused,
+        WrongLength { .. } | ObjectTooLarge { .. } => Failure::Refused,
+        _ => Failure::Passing,
     }
 }

@@ -11,7 +11,7 @@ pub(crate) struct Wanted {
     pub(crate) object: u32,
     /// The bytes.
     pub(crate) range: Range<u64>,
-    /// Who wants them.
+    /// The number by which the caller knows them.
     pub(crate) slot: u32,
 }
 

@@ -15,7 +15,7 @@ use crate::repository::Shared;
 /// Commits whose logs are read at a time.
 const LOGS_AHEAD: usize = 32;
 
-/// What says whether a chunk that lies elsewhere was moved.
+/// Evidence of whether a chunk that lies elsewhere was moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Evidence {
     /// The logs of the commits in between, where all are there; else the bytes.
@@ -40,7 +40,7 @@ impl Elsewhere {
     /// log is missing, or tells less than happened since the parent that its snapshot has by now, bytes decide.
     ///
     /// # Errors
-    /// What the store says. Chunks that are missing or cut off count as written.
+    /// Those of the store. Chunks that are missing or cut off count as written.
     pub(crate) async fn same(
         mut self,
         shared: &Shared,

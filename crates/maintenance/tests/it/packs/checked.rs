@@ -169,6 +169,7 @@ async fn a_moved_chunk_that_cannot_be_read_is_told(spec: SpecVersion) {
         };
         assert_eq!((&found.key, report.damage), (&pack, 1));
     }
+    // An error that says nothing of the object is no finding.
     let failed = check(Decision::FailBefore).run(&()).await;
     assert!(failed.is_err(), "{failed:?}");
 }
