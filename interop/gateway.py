@@ -296,6 +296,7 @@ def the_explorer_shows_every_view_of_a_real_server(work):
     missing = [
         what
         for what, is_there in (
+            ("node", shutil.which("node")),
             ("node_modules in web/ (npm ci)", (web / "node_modules").exists()),
             ("Chromium", any(map(shutil.which, ("chromium", "chromium-headless-shell")))),
         )
@@ -307,7 +308,9 @@ def the_explorer_shows_every_view_of_a_real_server(work):
     with serving(repository) as server:
         asked = {"ICEFIELD_URL": server.url, "ICEFIELD_REPOSITORY": "nemo", "EXPLORER_SHOTS": str(work / "shots")}
         command = ["node", "--test", "--test-reporter=spec", "test/served.test.mjs"]
-        done = subprocess.run(command, cwd=web, env={**os.environ, **asked}, capture_output=True, text=True)
+        done = subprocess.run(
+            command, cwd=web, env={**os.environ, **asked}, capture_output=True, text=True, timeout=300
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         assert len(list((work / "shots").iterdir())) >= 24, "a picture of each view in each theme"
 
