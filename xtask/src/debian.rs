@@ -72,13 +72,20 @@ fn missing() -> Vec<&'static str> {
         .collect()
 }
 
+/// Tries to install each package. One that cannot be installed does not keep back the others.
 fn install(packages: &[&str]) -> Result<()> {
     if process::output(Command::new("id").arg("-u"))?.trim() != "0" {
         bail!("only root can install {}", packages.join(" and "));
     }
     process::run(Command::new("apt-get").args(["update", "--quiet"]))?;
-    let mut install = Command::new("apt-get");
-    install.env("DEBIAN_FRONTEND", "noninteractive");
-    install.args(["install", "--yes", "--quiet", "--no-install-recommends"]);
-    process::run(install.args(packages))
+    // One call for each: apt-get installs none of its packages if it does not know one of them.
+    for package in packages {
+        let mut install = Command::new("apt-get");
+        install.env("DEBIAN_FRONTEND", "noninteractive");
+        install.args(["install", "--yes", "--quiet", "--no-install-recommends"]);
+        if let Err(error) = process::run(install.arg(package)) {
+            println!("{error:#}");
+        }
+    }
+    Ok(())
 }
