@@ -82,6 +82,14 @@ fn main() -> anyhow::Result<ExitCode> {
     }
 }
 
+/// The sums of all seeds.
+#[derive(Default)]
+struct Total {
+    figures: Figures,
+    events: u64,
+    played: u64,
+}
+
 fn run(
     seeds: std::ops::Range<u64>,
     twice: bool,
@@ -92,7 +100,7 @@ fn run(
     let begun = SystemClock.monotonic();
     let next = AtomicU64::new(seeds.start);
     let failed = Mutex::new(None::<(u64, String)>);
-    let total = Mutex::new((Figures::default(), 0_u64, 0_u64));
+    let total = Mutex::new(Total::default());
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
@@ -112,13 +120,13 @@ fn run(
                         }
                     }
                     if let Ok(mut total) = total.lock() {
-                        total.0 += outcome.figures;
-                        total.1 += outcome.events;
-                        total.2 += 1;
-                        if total.2.is_multiple_of(TELL_EVERY) {
+                        total.figures += outcome.figures;
+                        total.events += outcome.events;
+                        total.played += 1;
+                        if total.played.is_multiple_of(TELL_EVERY) {
                             let seconds = (SystemClock.monotonic() - begun).as_secs_f64();
-                            let rate = total.2 as f64 / seconds;
-                            println!("… {} seeds, {rate:.1} a second", total.2);
+                            let rate = total.played as f64 / seconds;
+                            println!("… {} seeds, {rate:.1} a second", total.played);
                         }
                     }
                     if let Some(rule) = rule
@@ -130,7 +138,11 @@ fn run(
             });
         }
     });
-    let (figures, events, played) = total
+    let Total {
+        figures,
+        events,
+        played,
+    } = total
         .into_inner()
         .map_err(|_| anyhow::anyhow!("a thread panicked"))?;
     let seconds = (SystemClock.monotonic() - begun).as_secs_f64();
