@@ -10,6 +10,7 @@ pub mod announce;
 pub mod dump;
 pub mod history;
 pub mod process;
+pub mod protocol;
 pub mod script;
 pub mod torture;
 pub mod tree;
@@ -24,22 +25,17 @@ use icefield_storage::Storage;
 use icefield_storage_local::LocalStorage;
 use rustix::process::Signal;
 
-/// The variable with which a worker says on standard output what it does to the store.
-pub const ANNOUNCE: &str = "ICEFIELD_ANNOUNCE";
-/// The variable with the number of the system call, from 0, before which a worker kills itself; on the local disk.
-pub const STOP_AT: &str = "ICEFIELD_STOP_AT";
-
 /// Opens the store at a location, as every program that uses the facade does: a directory, or a bucket whose
-/// keys are in the environment. [`ANNOUNCE`] and [`STOP_AT`] are heeded.
+/// keys are in the environment. [`protocol::ANNOUNCE`] and [`protocol::STOP_AT`] are heeded.
 ///
 /// # Errors
-/// What the backend says.
+/// Errors of the backend.
 pub async fn storage(location: &Location) -> anyhow::Result<Arc<dyn Storage>> {
-    let storage = match (location.path(), std::env::var(STOP_AT)) {
+    let storage = match (location.path(), std::env::var(protocol::STOP_AT)) {
         (Some(path), Ok(at)) => stopping(path, at.parse()?)?,
         _ => Schemes::standard().storage(location).await?,
     };
-    Ok(match std::env::var_os(ANNOUNCE) {
+    Ok(match std::env::var_os(protocol::ANNOUNCE) {
         Some(_) => Arc::new(announce::Announce::new(storage)),
         None => storage,
     })
@@ -49,7 +45,7 @@ pub async fn storage(location: &Location) -> anyhow::Result<Arc<dyn Storage>> {
 fn stopping(path: &Path, at: u64) -> anyhow::Result<Arc<dyn Storage>> {
     let builder = LocalStorage::builder(path).before_calls(move |number, name| {
         if number == at {
-            torture::say(&format!("stopped {name}"));
+            protocol::say(&format!("stopped {name}"));
             // If it cannot be killed, it stands still: the call must not happen.
             let _killed = rustix::process::kill_process(rustix::process::getpid(), Signal::KILL);
             loop {
@@ -63,7 +59,7 @@ fn stopping(path: &Path, at: u64) -> anyhow::Result<Arc<dyn Storage>> {
 /// Opens the repository at a location.
 ///
 /// # Errors
-/// What the engine says.
+/// Errors of the engine.
 pub async fn open(location: &Location) -> anyhow::Result<Repository> {
     Ok(Repository::open(storage(location).await?).await?)
 }

@@ -16,12 +16,3 @@ pub mod reader;
 pub mod slot;
 pub mod stamp;
 pub mod writer;
-
-use std::fmt;
-use std::io::Write;
-
-/// Tells the parent something, on a line of its own that no operation begins like.
-pub(crate) fn say(line: &dyn fmt::Display) {
-    // A parent that has gone does not matter.
-    let _gone = writeln!(std::io::stdout().lock(), "! {line}");
-}

@@ -27,7 +27,7 @@ pub fn array_path() -> NodePath {
 /// Creates the repository at a location, as [`prepare_in`] does.
 ///
 /// # Errors
-/// What the engine says.
+/// Errors of the engine.
 pub async fn prepare(location: &Location, spec: SpecVersion) -> anyhow::Result<SnapshotId> {
     prepare_in(crate::storage(location).await?, spec).await
 }
@@ -35,7 +35,7 @@ pub async fn prepare(location: &Location, spec: SpecVersion) -> anyhow::Result<S
 /// Creates the repository with the array that the workers write to, as one commit after the first snapshot.
 ///
 /// # Errors
-/// What the engine says.
+/// Errors of the engine.
 pub async fn prepare_in(
     storage: Arc<dyn Storage>,
     spec: SpecVersion,
@@ -79,7 +79,7 @@ impl Work {
     /// Commits until the number is reached. Returns how many attempts on the way were refused.
     ///
     /// # Errors
-    /// What the engine says.
+    /// Errors of the engine.
     pub async fn run(&self, repository: &Repository) -> anyhow::Result<usize> {
         let mut log = OpenOptions::new()
             .create(true)
@@ -140,7 +140,7 @@ pub fn value_of(round: usize) -> u8 {
 /// Creates a repository, or finds that it exists. Returns which.
 ///
 /// # Errors
-/// What the engine says otherwise.
+/// Other errors of the engine.
 pub async fn create(location: &Location, or_open: bool) -> anyhow::Result<&'static str> {
     let storage = crate::storage(location).await?;
     if or_open {

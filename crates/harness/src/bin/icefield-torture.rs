@@ -37,7 +37,7 @@ struct Args {
     /// The version of the format.
     #[arg(long, value_enum, default_value = "both")]
     spec: Spec,
-    /// What all draws come from.
+    /// The source of all draws.
     #[arg(long)]
     seed: u64,
     /// Where repositories are kept.

@@ -23,8 +23,8 @@ const WRITERS: u64 = 3;
 const PAUSE: Duration = Duration::from_millis(200);
 /// The time between two lines about the progress.
 const TELL_EVERY: Duration = Duration::from_secs(10);
-/// What is younger than half the life of a repository is not collected, nor what is younger than that: a session may take
-/// as long where the machine is busy.
+/// The least age of garbage that a collection deletes; half the life of a repository, if that is more. No session may
+/// take as long, not even on a busy machine.
 const FLOOR: Duration = Duration::from_secs(20);
 
 /// A campaign as it is asked for.
@@ -38,7 +38,7 @@ pub struct Campaign {
     pub backend: Backend,
     /// The versions of the format, in turn.
     pub specs: Vec<SpecVersion>,
-    /// What all draws come from.
+    /// The source of all draws.
     pub seed: u64,
     /// Where repositories are kept.
     pub folder: PathBuf,

@@ -6,7 +6,7 @@ use icefield::maintenance::{Collect, CollectError};
 use icefield_core::Repository;
 use icefield_storage::{Clock as _, SystemClock};
 
-use super::say;
+use crate::protocol::say;
 
 /// The pause between two collections.
 const PAUSE: Duration = Duration::from_millis(700);
@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_millis(700);
 /// Collects until it is killed. Nothing younger than `floor` is deleted, and no session may be open for longer.
 ///
 /// # Errors
-/// What the collection says, unless another runs or the store may fail.
+/// Errors of the collection, unless another runs or the store may fail.
 pub async fn run(repository: &Repository, floor: Duration, is_patient: bool) -> anyhow::Result<()> {
     loop {
         let collect = Collect::default().floor(floor).force_floor();

@@ -1,4 +1,4 @@
-//! What a campaign counts.
+//! The counts of a campaign.
 
 use std::collections::BTreeMap;
 use std::fmt;

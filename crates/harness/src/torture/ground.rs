@@ -157,7 +157,7 @@ impl Ground {
     /// Opens the store, past the proxy.
     ///
     /// # Errors
-    /// What the backend says.
+    /// Errors of the backend.
     pub async fn storage(&self) -> anyhow::Result<Arc<dyn Storage>> {
         let schemes = match &self.server {
             Server::None => Schemes::standard(),
@@ -173,7 +173,7 @@ impl Ground {
     /// Writes each object of a bucket to a file, so that others find the repository at `to`; a directory is there already.
     ///
     /// # Errors
-    /// What the backend says, or the disk.
+    /// Errors of the backend, or of the disk.
     pub async fn copy_to(&self, storage: &dyn Storage, to: &Path) -> anyhow::Result<()> {
         if let Server::None = self.server {
             return Ok(());

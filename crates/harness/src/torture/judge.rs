@@ -26,7 +26,7 @@ pub struct Verdict {
     pub lost: Vec<SnapshotId>,
     /// Writes that the history has twice, and ids that were acknowledged twice.
     pub doubled: Vec<String>,
-    /// Whatever else is wrong.
+    /// All other faults.
     pub broken: Vec<String>,
 }
 

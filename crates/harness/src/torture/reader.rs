@@ -4,8 +4,8 @@ use anyhow::{Context, bail, ensure};
 use futures::TryStreamExt;
 use icefield_core::{BranchName, ByteRange, Repository, Session, SnapshotId};
 
-use super::say;
 use super::stamp::Stamp;
+use crate::protocol::say;
 use crate::work::{CHUNKS, array_path};
 
 /// Times that one snapshot is read before what cannot be read counts as lost: a store that fails now and then fails not

@@ -14,8 +14,9 @@ use super::death::Death;
 use super::figures::Figures;
 use super::ground::Ground;
 use crate::process::{Killer, Process};
+use crate::protocol;
 
-/// What the processes of a slot do.
+/// The work of the processes of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It commits.
@@ -26,7 +27,7 @@ pub enum Role {
     Collector,
 }
 
-/// What the slots of a repository share.
+/// The state that the slots of a repository share.
 #[derive(Debug)]
 pub struct Shared<'a> {
     /// The program that the processes run.
@@ -166,9 +167,9 @@ fn live<'s>(
     match death {
         Death::SystemCall(at) => {
             call = at.to_string();
-            environment.push((crate::STOP_AT, &call));
+            environment.push((protocol::STOP_AT, &call));
         }
-        Death::Operation(_) => environment.push((crate::ANNOUNCE, "1")),
+        Death::Operation(_) => environment.push((protocol::ANNOUNCE, "1")),
         Death::After(_) | Death::AtTheEnd => {}
     }
     let mut process = Process::start(shared.worker, &arguments, &environment)?;

@@ -9,8 +9,8 @@ use icefield_core::{
     WriteMode,
 };
 
-use super::say;
 use super::stamp::Stamp;
+use crate::protocol::say;
 use crate::work::{CHUNKS, array_path};
 
 /// Chunks of that many bytes are objects of their own; smaller ones are in a manifest.
@@ -32,7 +32,7 @@ pub struct Writer {
     pub is_patient: bool,
 }
 
-/// What became of one attempt.
+/// The end of one attempt.
 enum Landing {
     Acknowledged(SnapshotId),
     /// Nothing was published.
@@ -45,7 +45,7 @@ impl Writer {
     /// Commits until it is killed.
     ///
     /// # Errors
-    /// What the engine says, on a store that may not fail.
+    /// Errors of the engine, on a store that may not fail.
     pub async fn run(&self, repository: &Repository) -> anyhow::Result<()> {
         let mut log = OpenOptions::new()
             .create(true)
