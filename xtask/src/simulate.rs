@@ -2,8 +2,7 @@
 
 use std::process::Command;
 
-use anyhow::{Context, Result};
-use serde_json::Value;
+use anyhow::Result;
 
 use crate::ledger::{self, Run};
 use crate::{process, workspace};
@@ -33,6 +32,7 @@ pub struct Asked {
 /// # Errors
 /// If a seed fails: the scenario stays, made smaller.
 pub fn command(asked: &Asked) -> Result<()> {
+    let commit = asked.record.then(ledger::commit).transpose()?;
     let mut cargo = process::cargo();
     process::run(cargo.args([
         "build",
@@ -57,17 +57,16 @@ pub fn command(asked: &Asked) -> Result<()> {
     let twice = if asked.twice { " --twice" } else { "" };
     simulation.args(asked.twice.then_some("--twice"));
     let ended = process::run(&mut simulation);
-    if asked.record {
-        let text = std::fs::read_to_string(&figures)
-            .with_context(|| format!("cannot read {}", figures.display()))?;
-        let figures: Value = serde_json::from_str(&text).context("the figures are no JSON")?;
+    let recorded = commit.map_or(Ok(()), |commit| {
         ledger::append(&Run {
             command: &format!("cargo xtask simulate --seeds {seeds} --from {from}{twice}"),
             seed: asked.from,
             backend: "simulation",
             spec: "both",
-            figures,
-        })?;
-    }
-    ended
+            commit: &commit,
+            figures: &figures,
+        })
+    });
+    // A simulation that failed itself leaves no figures: its own error comes first.
+    ended.and(recorded)
 }

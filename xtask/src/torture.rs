@@ -8,7 +8,6 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use serde_json::Value;
 
 use crate::ledger::{self, Run};
 use crate::python::ENVIRONMENTS;
@@ -19,6 +18,8 @@ use crate::{interop, process, workspace};
 const SEED_OF_STAGE: u64 = 20_261_128;
 /// Seconds in which the stage kills processes.
 const SECONDS_OF_STAGE: u64 = 12;
+/// Repositories of the stage: both versions, each with fresh sessions and with rebases.
+const REPOSITORIES_OF_STAGE: u64 = 4;
 
 /// The store below the processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -69,6 +70,7 @@ pub fn command(asked: &Asked) -> Result<()> {
         );
     }
     let seed = asked.seed.map_or_else(seed_of_now, Ok)?;
+    let commit = asked.record.then(ledger::commit).transpose()?;
     let folder = workspace::scratch(&format!("torture/{backend}-{seed}"))?;
     let mut cargo = process::cargo();
     process::run(cargo.args(["build", "--locked", "-p", "icefield-harness", "--bins"]))?;
@@ -82,11 +84,9 @@ pub fn command(asked: &Asked) -> Result<()> {
         folder: &folder,
     };
     let ended = campaign.run();
-    let figures = campaign.figures();
-    if asked.record {
-        // Before the verdict: a run that found something is recorded, too.
-        let spec = &asked.spec;
-        let (minutes, figures) = (asked.minutes, figures?);
+    // Before the verdict: a run that found something is recorded, too.
+    let recorded = commit.map_or(Ok(()), |commit| {
+        let (minutes, spec) = (asked.minutes, &asked.spec);
         ledger::append(&Run {
             command: &format!(
                 "cargo xtask torture --minutes {minutes} --backend {backend} --spec {spec} --seed {seed}"
@@ -94,14 +94,19 @@ pub fn command(asked: &Asked) -> Result<()> {
             seed,
             backend,
             spec,
-            figures,
-        })?;
-    }
-    ended?;
+            commit: &commit,
+            figures: &campaign.file(),
+        })
+    });
+    // A campaign that failed itself leaves no figures: its own error comes first.
+    ended.and(recorded)?;
     std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))
 }
 
-/// Runs a short campaign on the local disk, of both versions, with the programs that are built.
+/// Runs a short campaign on the local disk, of both versions and both ways to commit, with the programs that are built.
+///
+/// It does not cover the deletions of a collection: its repositories live for seconds, and a collection spares all that
+/// is younger than the floor of a campaign, which a session on a busy machine must not outlast. Longer campaigns do.
 ///
 /// # Errors
 /// If a promise is broken.
@@ -115,16 +120,19 @@ pub fn stage() -> Result<Outcome> {
         spec: "both",
         seed: SEED_OF_STAGE,
         seconds: SECONDS_OF_STAGE,
-        life: SECONDS_OF_STAGE / 2,
+        life: SECONDS_OF_STAGE / REPOSITORIES_OF_STAGE,
         folder: &folder,
     };
     campaign.run()?;
     // One that kills no process, or acknowledges nothing, would find nothing.
-    let figures = campaign.figures()?;
+    let figures = ledger::figures(&campaign.file())?;
     for figure in ["kills", "stopped_at_calls", "acknowledged", "reads"] {
         if figures[figure].as_u64().unwrap_or_default() == 0 {
             bail!("the campaign has no {figure}: {figures}");
         }
+    }
+    if figures["judged"].as_u64() != Some(REPOSITORIES_OF_STAGE) {
+        bail!("the campaign did not judge {REPOSITORIES_OF_STAGE} repositories: {figures}");
     }
     Ok(Outcome::Passed)
 }
@@ -186,13 +194,6 @@ impl Campaign<'_> {
 
     fn file(&self) -> PathBuf {
         self.folder.join("figures.json")
-    }
-
-    fn figures(&self) -> Result<Value> {
-        let file = self.file();
-        let text = std::fs::read_to_string(&file)
-            .with_context(|| format!("cannot read {}", file.display()))?;
-        serde_json::from_str(&text).context("the figures are no JSON")
     }
 }
 
