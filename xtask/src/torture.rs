@@ -105,8 +105,8 @@ pub fn command(asked: &Asked) -> Result<()> {
 
 /// Runs a short campaign on the local disk, of both versions and both ways to commit, with the programs that are built.
 ///
-/// It does not cover the deletions of a collection: its repositories live for seconds, and a collection spares all that
-/// is younger than the floor of a campaign, which a session on a busy machine must not outlast. Longer campaigns do.
+/// Of collections it covers the deletion of backups only: its repositories live for seconds, and garbage is spared that
+/// is younger than the floor of a campaign, which a session on a busy machine must not outlast. For that, run minutes.
 ///
 /// # Errors
 /// If a promise is broken.
