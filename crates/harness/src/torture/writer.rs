@@ -76,7 +76,7 @@ impl Writer {
     async fn attempt(&self, repository: &Repository, round: u32) -> anyhow::Result<Landing> {
         let stamp = self.stamp(round);
         let session = repository.write_session(BranchName::main()).await?;
-        let length = if (self.number + round) % 4 == 0 {
+        let length = if (self.number + round).is_multiple_of(4) {
             NATIVE
         } else {
             1
