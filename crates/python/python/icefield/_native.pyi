@@ -13,6 +13,7 @@ from typing_extensions import Buffer
 __all__ = [
     "Bytes",
     "Repository",
+    "Server",
     "Session",
     "Storage",
     "Store",
@@ -46,6 +47,7 @@ __all__ = [
     "rechunk_part",
     "repack",
     "run_share",
+    "serve",
     "survey_sources",
     "unbundle",
     "window",
