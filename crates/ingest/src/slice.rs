@@ -73,6 +73,16 @@ pub struct FixedDimension {
     pub label: Option<String>,
 }
 
+impl FixedDimension {
+    /// Names the element by its label; by its index if it has none.
+    fn place(&self) -> String {
+        match &self.label {
+            Some(label) => format!("{} = {label}", self.name),
+            None => format!("{} = {}", self.name, self.index),
+        }
+    }
+}
+
 /// Reads a slice of an array.
 ///
 /// `at` gives positions of dimensions by their names, or by their numbers from 0. The last two of the other dimensions are the
@@ -161,11 +171,12 @@ pub async fn slice(
 }
 
 impl ArraySlice {
-    /// Subtracts the numbers of another slice. A number that either slice lacks is missing.
+    /// Subtracts the numbers of another slice of the same places and times. A number that either slice lacks is missing.
     ///
     /// # Errors
-    /// The reason why the two have no common elements.
-    pub fn minus(mut self, other: &Self) -> Result<Self, String> {
+    /// [`SliceError::Unlike`]
+    pub fn minus(mut self, other: &Self) -> Result<Self, SliceError> {
+        let unlike = |ours: String, theirs: String| SliceError::Unlike { ours, theirs };
         let lengths = |slice: &Self| -> Vec<String> {
             let axes = slice.axes.iter();
             axes.map(|axis| format!("{} = {}", axis.name, axis.length))
@@ -173,16 +184,24 @@ impl ArraySlice {
         };
         let (ours, theirs) = (lengths(&self), lengths(other));
         if ours != theirs {
-            return Err(format!(
-                "one has {}, the other {}",
-                ours.join(", "),
-                theirs.join(", ")
-            ));
+            return Err(unlike(ours.join(", "), theirs.join(", ")));
         }
         if self.units != other.units {
-            let units = |slice: &Self| slice.units.clone().unwrap_or_else(|| "none".to_owned());
-            let (ours, theirs) = (units(&self), units(other));
-            return Err(format!("one has the units {ours}, the other {theirs}"));
+            let units = |slice: &Self| match &slice.units {
+                Some(units) => format!("the units {units}"),
+                None => "no units".to_owned(),
+            };
+            return Err(unlike(units(&self), units(other)));
+        }
+        for (ours, theirs) in self.fixed.iter().zip(&other.fixed) {
+            if ours.place() != theirs.place() {
+                return Err(unlike(ours.place(), theirs.place()));
+            }
+        }
+        for (ours, theirs) in self.axes.iter().zip(&other.axes) {
+            if let Some((ours, theirs)) = ours.first_difference(theirs) {
+                return Err(unlike(ours, theirs));
+            }
         }
         for (ours, theirs) in self.numbers.iter_mut().zip(&other.numbers) {
             *ours -= theirs;
@@ -230,4 +249,69 @@ fn positions<'a>(
         }
     }
     Ok(positions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line of three numbers along an axis with these values, at one element of the dimension `time`.
+    fn line(values: [f64; 3], time: &str, units: &str) -> ArraySlice {
+        ArraySlice {
+            units: Some(units.to_owned()),
+            long_name: None,
+            axes: vec![SliceAxis {
+                name: "x".to_owned(),
+                length: 3,
+                step: 1,
+                count: 3,
+                coordinate: Some(SliceCoordinate {
+                    values: values.to_vec(),
+                    times: Vec::new(),
+                    units: None,
+                    is_downward: false,
+                }),
+            }],
+            fixed: vec![FixedDimension {
+                name: "time".to_owned(),
+                index: 0,
+                length: 1,
+                is_default: false,
+                label: Some(time.to_owned()),
+            }],
+            numbers: vec![1.0, 2.0, f64::NAN],
+            chunks: 1,
+            shape: vec![1, 3],
+        }
+    }
+
+    #[test]
+    fn only_slices_of_the_same_places_and_times_are_subtracted() {
+        let values = [10.0, 20.0, 30.0];
+        let one = || line(values, "2015-01-16", "m");
+        let found = one().minus(&one()).unwrap();
+        assert_eq!(found.numbers[..2], [0.0, 0.0]);
+        assert!(found.numbers[2].is_nan());
+        for (other, ours, theirs) in [
+            (
+                line(values, "2015-03-16", "m"),
+                "time = 2015-01-16",
+                "time = 2015-03-16",
+            ),
+            (
+                line([10.0, 25.0, 30.0], "2015-01-16", "m"),
+                "x = 20",
+                "x = 25",
+            ),
+            (
+                line(values, "2015-01-16", "km"),
+                "the units m",
+                "the units km",
+            ),
+        ] {
+            let refused = one().minus(&other).unwrap_err().to_string();
+            let expected = format!("one has {ours}, the other {theirs}");
+            assert!(refused.contains(&expected), "{refused}");
+        }
+    }
 }

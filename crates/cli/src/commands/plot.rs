@@ -149,7 +149,7 @@ fn failure(error: SliceError) -> Failure {
         SliceError::NoDimension { .. }
         | SliceError::OutOfRange { .. }
         | SliceError::Outside { .. } => Exit::NotFound,
-        SliceError::Twice { .. } => Exit::Usage,
+        SliceError::Twice { .. } | SliceError::BadTime { .. } => Exit::Usage,
         SliceError::NoNumbers { .. } => {
             return Failure::new(Exit::Failure, with_causes(&error))
                 .hint("`icefield ncdump -v NAME` prints elements that are no numbers");

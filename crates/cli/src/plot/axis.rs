@@ -78,13 +78,10 @@ fn index_ticks(axis: &SliceAxis, most: usize) -> Vec<Tick> {
         .collect()
 }
 
-/// Returns whether the last cell has the least value.
+/// Returns whether each cell has a lesser value than the one before. Longitudes that begin again at -180 do not fall.
 pub(super) fn falls(axis: &SliceAxis) -> bool {
     let values = axis.coordinate.as_ref().map(|it| it.values.as_slice());
-    match values {
-        Some([first, .., last]) => first > last,
-        _ => false,
-    }
+    values.is_some_and(|it| it.len() > 1 && it.is_sorted_by(|one, other| one > other))
 }
 
 /// Returns whether the first cell is the lowest one, if the axis is upright.
@@ -152,6 +149,23 @@ mod tests {
     fn found(axis: &SliceAxis, most: usize) -> Vec<(f64, String)> {
         let ticks = ticks(axis, most).into_iter();
         ticks.map(|tick| (tick.place, tick.label)).collect()
+    }
+
+    #[test]
+    fn only_axes_whose_values_all_fall_are_turned() {
+        let falls = |values: &[f64]| falls(&axis(values, &[]));
+        assert!(falls(&[3.0, 2.0, -1.0]));
+        for values in [
+            &[1.0, 2.0, 3.0][..],
+            // From 20 degrees east around the globe.
+            &[20.0, 100.0, 180.0, -179.0, 19.0],
+            &[3.0, 3.0, 1.0],
+            &[3.0, f64::NAN, 1.0],
+            &[3.0],
+            &[],
+        ] {
+            assert!(!falls(values), "{values:?}");
+        }
     }
 
     #[test]

@@ -64,6 +64,31 @@ impl SliceAxis {
     }
 }
 
+impl SliceAxis {
+    /// Names the first element that has another value or time in a version of the same axis, as it is in each.
+    pub(super) fn first_difference(&self, other: &Self) -> Option<(String, String)> {
+        let (ours, theirs) = (self.coordinate.as_ref()?, other.coordinate.as_ref()?);
+        let is_equal = |one: f64, other: f64| one == other || (one.is_nan() && other.is_nan());
+        let named = |coordinate: &SliceCoordinate, at: usize| {
+            let time = coordinate.times.get(at).map(ToString::to_string);
+            let value = || coordinate.values.get(at).map(ToString::to_string);
+            let label = time.or_else(value).unwrap_or_else(|| "no value".to_owned());
+            format!("{} = {label}", self.name)
+        };
+        let at = (0..self.count).find(|at| {
+            let values = ours.values.get(*at).zip(theirs.values.get(*at));
+            let is_value = values.is_none_or(|(one, other)| is_equal(*one, *other));
+            // Equal numbers of other units are other times.
+            let is_time = ours.times.get(*at) == theirs.times.get(*at);
+            match ours.times.is_empty() && theirs.times.is_empty() {
+                true => !is_value,
+                false => !is_time,
+            }
+        })?;
+        Some((named(ours, at), named(theirs, at)))
+    }
+}
+
 /// A coordinate that is not read yet.
 #[derive(Debug)]
 pub(super) struct Coordinate<'a> {

@@ -75,6 +75,28 @@ pub enum SliceError {
         /// The reason.
         problem: String,
     },
+    /// The text is no date of the coordinate's calendar.
+    #[error("{wanted:?} is no time for dimension {name} of {path}: {problem}")]
+    BadTime {
+        /// The array.
+        path: String,
+        /// The dimension.
+        name: String,
+        /// The time that was asked for.
+        wanted: String,
+        /// The rule that it breaks.
+        problem: String,
+    },
+    /// Two slices are not of the same places and times.
+    #[error(
+        "the two slices differ: one has {ours}, the other {theirs}; give each dimension a time or a value that both versions have"
+    )]
+    Unlike {
+        /// The place, length or units of the one.
+        ours: String,
+        /// Those of the other.
+        theirs: String,
+    },
     /// The array has no elements.
     #[error("{path} has no elements: the length of its dimension {name} is 0")]
     Empty {

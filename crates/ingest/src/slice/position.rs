@@ -69,7 +69,7 @@ impl Position {
     /// Returns the element at the position.
     ///
     /// # Errors
-    /// [`SliceError::OutOfRange`], [`SliceError::Outside`], [`SliceError::NoLabels`].
+    /// [`SliceError::OutOfRange`], [`SliceError::Outside`], [`SliceError::NoLabels`], [`SliceError::BadTime`].
     pub(super) async fn resolve(
         &self,
         path: &NodePath,
@@ -105,7 +105,12 @@ impl Position {
             Self::Time(text) => {
                 let units = coordinate.times().map_err(no_labels)?;
                 let period = units.period(text);
-                let period = period.map_err(|error| no_labels(error.to_string()))?;
+                let period = period.map_err(|error| SliceError::BadTime {
+                    path: path.to_string(),
+                    name: name.to_owned(),
+                    wanted: text.clone(),
+                    problem: error.to_string(),
+                })?;
                 let moments = labels.iter().map(|label| units.moment(*label));
                 let moments: Vec<Option<i128>> = moments.collect();
                 let within = |it: &Option<i128>| it.is_some_and(|it| period.contains(&it));
@@ -132,19 +137,15 @@ impl Position {
     }
 }
 
-/// The number nearest to a wanted one; `None` if that lies beyond all of them by more than the longest step between two.
+/// The number nearest to a wanted one; `None` if that lies beyond all of them by more than the step between the two at that end. One
+/// number is the nearest to all.
 fn nearest(wanted: f64, numbers: Vec<Option<f64>>) -> Option<usize> {
-    let known = || numbers.iter().flatten().copied();
-    let steps = numbers.windows(2).filter_map(|pair| {
-        let step = (pair[1]? - pair[0]?).abs();
-        Some(step)
-    });
-    let slack = steps.fold(0.0, f64::max);
-    let (low, high) = (
-        known().fold(f64::INFINITY, f64::min),
-        known().fold(f64::NEG_INFINITY, f64::max),
-    );
-    if wanted < low - slack || wanted > high + slack {
+    let mut known: Vec<f64> = numbers.iter().flatten().copied().collect();
+    known.sort_unstable_by(f64::total_cmp);
+    known.dedup();
+    if let ([low, second, ..], [.., last, high]) = (&known[..], &known[..])
+        && (wanted < low - (second - low) || wanted > high + (high - last))
+    {
         return None;
     }
     let distances = numbers.iter().enumerate();
@@ -184,7 +185,12 @@ mod tests {
         assert_eq!(nearest(41.0, axis()), None);
         assert_eq!(nearest(-1.0, axis()), None);
         assert_eq!(nearest(5.0, vec![Some(5.0)]), Some(0));
-        assert_eq!(nearest(5.0, vec![Some(6.0)]), None);
+        assert_eq!(nearest(5.0, vec![Some(6.0)]), Some(0));
+        // The steps of depths grow; those near the surface are short.
+        let depths = || vec![Some(0.5), Some(1.5), Some(10.0), Some(200.0)];
+        assert_eq!(nearest(-150.0, depths()), None);
+        assert_eq!(nearest(-0.25, depths()), Some(0));
+        assert_eq!(nearest(300.0, depths()), Some(3));
         assert_eq!(nearest(5.0, vec![None]), None);
     }
 }

@@ -176,15 +176,20 @@ impl<'a> NumberReader<'a> {
         };
         let counts: Vec<u64> = parts.iter().map(|part| part.places.len() as u64).collect();
         for place in places(&counts) {
-            let (mut from, mut to) = (0_u64, 0_u64);
+            let (mut from, mut to) = (Some(0_u64), 0_u64);
             for (at, (part, length)) in place.iter().zip(parts.iter().zip(lengths)) {
-                from = from * part.length() + part.places[*at as usize];
+                let before = from.and_then(|from| from.checked_mul(part.length()));
+                from = before.and_then(|before| before.checked_add(part.places[*at as usize]));
                 to = to * length + part.first as u64 + at;
             }
             let number = match elements {
                 None => fill,
                 Some(bytes) => {
-                    let element = bytes.get(from as usize * width..(from as usize + 1) * width);
+                    // A shape may say more elements than there are numbers.
+                    let start =
+                        from.and_then(|from| usize::try_from(from).ok()?.checked_mul(width));
+                    let element =
+                        start.and_then(|start| bytes.get(start..start.checked_add(width)?));
                     let element = element.ok_or_else(|| {
                         self.damaged("a chunk has fewer elements than its shape says".to_owned())
                     })?;
