@@ -217,6 +217,7 @@ const LAYERS: &[Layer] = &[
         uses: &[
             "icefield",
             "icefield-cli",
+            "icefield-gateway",
             "icefield-storage-gcs",
             "icefield-storage-object-store",
             "icefield-storage-s3",

@@ -5,7 +5,7 @@
 //!                                            axes    y, x     every element, or every nth of a long dimension
 //! ```
 //!
-//! Only chunks with chosen elements are read, one after another, so that memory grows with the picture and not with the array.
+//! Only chunks with chosen elements are read, a few at a time, so that memory grows with the picture and not with the array.
 
 mod attribute;
 mod axis;
@@ -69,7 +69,7 @@ pub struct FixedDimension {
     pub length: u64,
     /// No position was given, so that it is the first element.
     pub is_default: bool,
-    /// What the coordinate says of the element.
+    /// The value or time of the element in the coordinate.
     pub label: Option<String>,
 }
 
