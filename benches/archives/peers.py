@@ -132,8 +132,8 @@ def floor(folder: str, chunks: str, codec: str) -> dict[str, float]:
             places = [dataset.get_chunk_info(at).chunk_offset for at in range(dataset.get_num_chunks())]
             stored += [dataset.read_direct_chunk(place)[1] for place in places]
     steps, rows, columns = (int(it.split("=")[1]) for it in chunks.split(","))
-    shuffle, (name, level) = Shuffle(4), codec.rsplit(":", 1)
-    deflate = Zstd(level=int(level)) if name == "zstd" else Blosc("zstd", int(level), Blosc.SHUFFLE)
+    shuffle, (compressed_by, level) = Shuffle(4), codec.rsplit(":", 1)
+    deflate = Zstd(level=int(level)) if compressed_by == "zstd" else Blosc("zstd", int(level), Blosc.SHUFFLE)
     plain = [np.frombuffer(shuffle.decode(zlib.decompress(it)), "<f4") for it in stored[:steps]]
     one = np.stack(plain).reshape(-1, *plane)[:, :rows, :columns].copy()
     count = math.ceil(len(stored) * plain[0].nbytes / one.nbytes)
@@ -151,7 +151,7 @@ def _to_zarr(folder: str, out: str, chunks: str, codec: str) -> None:
     import xarray
     from zarr.codecs import BloscCodec, ZstdCodec
 
-    name, level = codec.rsplit(":", 1)
+    compressed_by, level = codec.rsplit(":", 1)
     lengths = {name: int(length) for name, length in (it.split("=") for it in chunks.split(","))}
     dataset = xarray.open_mfdataset(
         _names(folder),
@@ -166,7 +166,7 @@ def _to_zarr(folder: str, out: str, chunks: str, codec: str) -> None:
     )
     dataset = dataset.chunk(lengths)
     compressor: Any = ZstdCodec(level=int(level))
-    if name != "zstd":
+    if compressed_by != "zstd":
         compressor = BloscCodec(typesize=4, cname="zstd", clevel=int(level), shuffle="shuffle")
     encoding: dict[str, Any] = {}
     for name, variable in dataset.data_vars.items():
