@@ -155,7 +155,9 @@ export function Copy({ text, label = 'Copy', what = '' }) {
     set(true);
     setTimeout(() => set(false), 1500);
   };
-  return html`<button type="button" class="copy" onClick=${copy} aria-label=${what ? `Copy ${what}` : label}>${done ? 'Copied' : label}</button>`;
+  const shown = done ? 'Copied' : label;
+  // The name has the text that is seen in it: speech input asks for it.
+  return html`<button type="button" class="copy" onClick=${copy} aria-label=${shown === 'Copy' && what ? `Copy ${what}` : shown}>${shown}</button>`;
 }
 
 export async function copied(text, what) {
