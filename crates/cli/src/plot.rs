@@ -15,11 +15,13 @@ mod files;
 mod line;
 mod numbers;
 mod raster;
+mod titles;
 
 pub(crate) use blocks::{Palette, blocks, most_cells};
 pub(crate) use drawing::Drawing;
 pub(crate) use files::{png, svg};
 pub(crate) use raster::Frame;
+pub(crate) use titles::MOST_SUBTITLES;
 
 /// The most cells of a picture in a file.
 pub(crate) const MOST_COLUMNS: usize = 1000;

@@ -193,6 +193,10 @@ impl ArraySlice {
             };
             return Err(unlike(units(&self), units(other)));
         }
+        if self.fixed.len() != other.fixed.len() {
+            let shape = |slice: &Self| format!("the shape {:?}", slice.shape);
+            return Err(unlike(shape(&self), shape(other)));
+        }
         for (ours, theirs) in self.fixed.iter().zip(&other.fixed) {
             if ours.place() != theirs.place() {
                 return Err(unlike(ours.place(), theirs.place()));
@@ -292,7 +296,11 @@ mod tests {
         let found = one().minus(&one()).unwrap();
         assert_eq!(found.numbers[..2], [0.0, 0.0]);
         assert!(found.numbers[2].is_nan());
+        let mut flat = one();
+        flat.fixed.clear();
+        flat.shape = vec![3];
         for (other, ours, theirs) in [
+            (flat, "the shape [1, 3]", "the shape [3]"),
             (
                 line(values, "2015-03-16", "m"),
                 "time = 2015-01-16",

@@ -176,7 +176,7 @@ fn write(drawing: &Drawing, file: &PictureFile) -> Result<Frame, Failure> {
     Ok(frame)
 }
 
-/// The two lines above a picture.
+/// The title and the subtitle of a picture.
 fn titles(args: &Plot, slice: &ArraySlice) -> [String; 2] {
     let title = match &slice.long_name {
         Some(long_name) => format!("{}: {long_name}", relative(&args.array)),
@@ -268,7 +268,9 @@ impl TerminalSize {
     }
 
     fn bounds(&self) -> SliceBounds {
-        let [columns, rows] = plot::most_cells(self.columns, self.rows);
+        // The subtitle, which tells the bounds themselves, is not known yet.
+        let below = self.rows.saturating_sub(plot::MOST_SUBTITLES - 1);
+        let [columns, rows] = plot::most_cells(self.columns, below);
         SliceBounds {
             rows,
             columns,

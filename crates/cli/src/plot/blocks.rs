@@ -8,6 +8,7 @@ use super::drawing::Drawing;
 use super::line::Line;
 use super::numbers::short;
 use super::raster::{Frame, Raster, magnification};
+use super::titles::{cut, lines};
 use crate::output::escape::printable;
 
 /// The colours that a terminal shows.
@@ -21,7 +22,7 @@ pub(crate) enum Palette {
     Shades,
 }
 
-/// Lines of text around the picture, and one for the prompt.
+/// Lines of text around the picture with a subtitle of one line, and one for the prompt.
 const LINES: usize = 6;
 /// Characters of the colour bar.
 const BAR: usize = 24;
@@ -46,16 +47,19 @@ pub(crate) fn most_cells(columns: usize, rows: usize) -> [usize; 2] {
 
 /// Returns a picture for a terminal of so many columns and rows.
 pub(crate) fn blocks(drawing: &Drawing, columns: usize, rows: usize, palette: Palette) -> String {
-    let room = most_cells(columns, rows);
+    let subtitle = lines(&drawing.subtitle, columns);
+    let room = most_cells(
+        columns,
+        rows.saturating_sub(subtitle.len().saturating_sub(1)),
+    );
     let mut text = String::new();
     let units = printable(&drawing.units);
     let title = match units.is_empty() {
         true => drawing.title.clone(),
         false => format!("{} [{units}]", drawing.title),
     };
-    for line in [&title, &drawing.subtitle] {
-        let shown: String = line.chars().take(columns).collect();
-        text.push_str(shown.trim_end());
+    for line in [cut(&title, columns)].iter().chain(&subtitle) {
+        text.push_str(line.trim_end());
         text.push('\n');
     }
     let (width, cells) = match Raster::numbers(drawing) {

@@ -13,6 +13,7 @@ use super::drawing::Drawing;
 use super::line::Line;
 use super::numbers::round_numbers;
 use super::raster::{Frame, Raster, magnification};
+use super::titles::{cut, lines};
 
 /// The room for an image or a line.
 const ROOM: [usize; 2] = [900, 700];
@@ -24,7 +25,7 @@ const GAP: usize = 6;
 const TICK: usize = 5;
 /// The width of the colour bar.
 const BAR: usize = 18;
-/// Letters of a title, at most.
+/// Letters of a line of titles, at most.
 const TITLE: usize = 90;
 
 const INK: Rgb = [40, 40, 40];
@@ -43,7 +44,9 @@ pub(super) struct Figure {
     /// The colour bar of an image.
     pub(super) bar: Option<(Raster, Frame)>,
     line: Option<Line>,
-    titles: [String; 2],
+    title: String,
+    /// The lines of the subtitle.
+    subtitle: Vec<String>,
     /// Marks below the frame, left of it, and right of the bar, by pixels from the upper left corner of the frame.
     across: Vec<(i32, String)>,
     down: Vec<(i32, String)>,
@@ -80,12 +83,13 @@ impl Figure {
                 _ => crate::output::escape::printable(&drawing.units).into_owned(),
             },
         ];
-        let titles = [&drawing.title, &drawing.subtitle].map(|title| cut(title, TITLE));
+        let title = cut(&drawing.title, TITLE);
+        let subtitle = lines(&drawing.subtitle, TITLE);
         let advance = TextSize::Normal.advance();
         let text_height = TextSize::Normal.height();
         let letters = |labels: &[(i32, String)]| longest(labels) * advance;
         let left = MARGIN + text_height + GAP + letters(&down) + GAP + TICK;
-        let top = MARGIN + TextSize::Large.height() + text_height + 2 * GAP;
+        let top = MARGIN + TextSize::Large.height() + subtitle.len() * text_height + 2 * GAP;
         let frame = Frame {
             left: left as i32,
             top: top as i32,
@@ -117,8 +121,10 @@ impl Figure {
         // The label below the last cell may reach beyond the frame.
         let right = right.max(5 * advance) + MARGIN;
         let title_width = |title: &str, size: TextSize| title.chars().count() * size.advance();
-        let title_width =
-            title_width(&titles[0], TextSize::Large).max(title_width(&titles[1], TextSize::Normal));
+        let below = subtitle.iter();
+        let title_width = below
+            .map(|line| title_width(line, TextSize::Normal))
+            .fold(title_width(&title, TextSize::Large), usize::max);
         Self {
             width: (left + width + right).max(title_width + 2 * MARGIN),
             height: top + height + TICK + 2 * (GAP + text_height) + MARGIN,
@@ -128,7 +134,8 @@ impl Figure {
             cells,
             bar,
             line,
-            titles,
+            title,
+            subtitle,
             down,
             colours,
             names: names.map(|name| cut(&name, TITLE)),
@@ -150,11 +157,12 @@ impl Figure {
         on.draw_rect((0, 0), corner, &Ink::of([255; 3]), true)?;
         let (gap, tick, text) = (GAP as i32, TICK as i32, TextSize::Normal.height() as i32);
         let margin = MARGIN as i32;
-        let [title, subtitle] = &self.titles;
         let beside = Text::at(HPos::Left, VPos::Top);
-        on.draw_text(title, &beside.large(), (margin, margin))?;
+        on.draw_text(&self.title, &beside.large(), (margin, margin))?;
         let below = margin + TextSize::Large.height() as i32 + gap / 2;
-        on.draw_text(subtitle, &beside, (margin, below))?;
+        for (at, line) in self.subtitle.iter().enumerate() {
+            on.draw_text(line, &beside, (margin, below + at as i32 * text))?;
+        }
         for (x, label) in &self.across {
             let x = frame.left + x;
             if self.line.is_some() {
@@ -248,19 +256,6 @@ fn pixels(ticks: Vec<Tick>, cells: usize, length: usize, flips: bool) -> Vec<(i3
 fn longest(labels: &[(i32, String)]) -> usize {
     let letters = labels.iter().map(|(_, label)| label.chars().count());
     letters.max().unwrap_or(0)
-}
-
-/// Returns a text with so many letters at most.
-fn cut(text: &str, most: usize) -> String {
-    // Two code points of a file that XML does not take.
-    let shown = text.chars().map(|letter| match letter {
-        '\u{fffe}' | '\u{ffff}' => '\u{fffd}',
-        letter => letter,
-    });
-    match text.chars().count() > most {
-        true => shown.take(most - 3).chain("...".chars()).collect(),
-        false => shown.collect(),
-    }
 }
 
 fn outline<B: DrawingBackend>(

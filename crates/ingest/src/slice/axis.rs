@@ -192,8 +192,21 @@ impl<'a> Coordinate<'a> {
         Ok(number.map(|number| {
             let units = text(&self.document, "units").unwrap_or_default();
             let dated = self.times().ok().and_then(|times| times.date(number));
-            dated.unwrap_or_else(|| format!("{number} {units}").trim_end().to_owned())
+            dated.unwrap_or_else(|| {
+                format!("{} {units}", self.shown(number))
+                    .trim_end()
+                    .to_owned()
+            })
         }))
+    }
+
+    /// Returns the shortest text of a number that tells it from its neighbours in the type of the elements.
+    fn shown(&self, number: f64) -> String {
+        let single = number as f32;
+        match self.document["data_type"] == "float32" && f64::from(single) == number {
+            true => single.to_string(),
+            false => number.to_string(),
+        }
     }
 
     /// Returns the least and the greatest of some numbers, as labels.
@@ -202,7 +215,7 @@ impl<'a> Coordinate<'a> {
         let times = self.times().ok();
         let label = |number: f64| {
             let dated = times.as_ref().and_then(|times| times.date(number));
-            dated.unwrap_or_else(|| number.to_string())
+            dated.unwrap_or_else(|| self.shown(number))
         };
         (
             label(finite().fold(f64::INFINITY, f64::min)),

@@ -10,7 +10,7 @@ use icefield_storage_memory::MemoryStorage;
 use serde_json::json;
 
 use crate::common::numbers::{along_t, bytes, tree, write};
-use crate::common::{path, repository, run};
+use crate::common::{array, path, repository, run};
 
 const BOUNDS: SliceBounds = SliceBounds {
     rows: 10,
@@ -136,4 +136,45 @@ async fn coordinates_that_do_not_fit_are_none() {
         matches!(refused, SliceError::NoAxis { rank: 1, .. }),
         "{refused}"
     );
+}
+
+#[tokio::test]
+async fn chunks_of_more_elements_than_there_are_numbers_are_no_panic() {
+    let repository = repository().await;
+    let session = repository.write_session(BranchName::main()).await.unwrap();
+    let most = 1_u64 << 33;
+    let mut document = array(&[most, most], &[most, most], &["y", "x"]);
+    document["data_type"] = json!("int8");
+    document["fill_value"] = json!(3);
+    document["codecs"] = json!([{"name": "bytes"}]);
+    let (at, overwrite) = (path("/x"), icefield_core::WriteMode::Overwrite);
+    let document = document.to_string().into();
+    session
+        .set_metadata(&at, document, overwrite)
+        .await
+        .unwrap();
+    assert_eq!(read(&session, &[]).await.unwrap().numbers, [3.0; 100]);
+    let chunk = vec![1; 4].into();
+    session
+        .set_chunk(&at, &[0, 0], chunk, overwrite)
+        .await
+        .unwrap();
+    let refused = read(&session, &[]).await.unwrap_err();
+    assert!(matches!(refused, SliceError::Read(_)), "{refused}");
+}
+
+#[tokio::test]
+async fn labels_of_single_floats_are_as_short_as_their_type_allows() {
+    let tree = tree();
+    let mut document = array(&[1, 2], &[1, 2], &["t", "y"]);
+    document["data_type"] = json!("int8");
+    document["codecs"] = json!([{"name": "bytes"}]);
+    tree.json("x/zarr.json", &document);
+    let depth = along_t("float32", 1, json!({"units": "m"}));
+    write(&tree, "t", &depth, &[0.494025]);
+    let repository = repository().await;
+    run(tree.import(), &repository).await;
+    let session = repository.read_session(BranchName::main()).await.unwrap();
+    let found = read(&session, &[("t", "0.494")]).await.unwrap();
+    assert_eq!(found.fixed[0].label.as_deref(), Some("0.494025 m"));
 }

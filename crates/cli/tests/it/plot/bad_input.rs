@@ -161,10 +161,23 @@ fn a_picture_needs_a_file_or_a_terminal() {
 }
 
 #[test]
-fn versions_that_differ_in_shape_or_units_have_no_difference() {
+fn versions_that_differ_in_shape_units_or_times_have_no_difference() {
     let world = ocean();
     let said = refused(&world, 1, &["other", "--diff", "tag:old", "-o", "x.png"]);
     assert!(said.contains("y = 3") && said.contains("y = 2"), "{said}");
+    let said = refused(&world, 1, &["heat", "--diff", "tag:old", "-o", "x.png"]);
+    assert!(
+        said.contains("the units 2 J") && said.contains("the units 1 J"),
+        "{said}"
+    );
+    let last = [
+        "daily", "--at", "day=-1", "--diff", "tag:old", "-o", "x.png",
+    ];
+    let said = refused(&world, 1, &last);
+    assert!(
+        said.contains("day = 2015-01-03") && said.contains("day = 2015-01-02"),
+        "{said}"
+    );
     let said = refused(&world, 4, &["new", "--diff", "tag:old", "-o", "x.png"]);
     assert!(said.contains("new"), "{said}");
     refused(&world, 4, &["t", "--diff", "nowhere", "-o", "x.png"]);
