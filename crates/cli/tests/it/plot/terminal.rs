@@ -87,7 +87,7 @@ fn a_terminal_shows_half_blocks() {
         [
             "main,",
             "lat = 10 degrees_north (index 0 of 2),",
-            "lon = 0 degrees_east (index 0 of 2)"
+            "lon = 0 degrees_east (index 0 of 3)"
         ]
     );
     assert_eq!(lines.len(), 11, "{line:?}");
