@@ -131,6 +131,9 @@ impl ChunkCodec {
     /// # Errors
     /// The problem of the bytes.
     pub fn decode(&self, encoded: &[u8]) -> Result<Elements, String> {
+        if !self.is_addressable() {
+            return Err("its shape says more bytes than memory has addresses".to_owned());
+        }
         let options = CodecOptions::default();
         let (data_type, fill_value) = (&self.data_type, &self.fill_value);
         let encoded = Cow::Borrowed(encoded);
@@ -151,6 +154,19 @@ impl ChunkCodec {
             }
             ArrayBytes::Optional(_) => Err("its elements may be absent".to_owned()),
         }
+    }
+
+    /// Returns whether the bytes of a chunk can be counted. The codecs multiply the lengths of a chunk unchecked.
+    fn is_addressable(&self) -> bool {
+        let width = match &self.filled {
+            Elements::Fixed(bytes) => bytes.len().max(1) as u64,
+            Elements::Variable(_) => 1,
+        };
+        let lengths = self.shape.iter();
+        let bytes = lengths.fold(Some(width), |bytes, length| {
+            bytes?.checked_mul(length.get())
+        });
+        bytes.is_some_and(|bytes| isize::try_from(bytes).is_ok())
     }
 }
 
