@@ -162,10 +162,8 @@ impl ChunkCodec {
             Elements::Fixed(bytes) => bytes.len().max(1) as u64,
             Elements::Variable(_) => 1,
         };
-        let lengths = self.shape.iter();
-        let bytes = lengths.fold(Some(width), |bytes, length| {
-            bytes?.checked_mul(length.get())
-        });
+        let mut lengths = self.shape.iter();
+        let bytes = lengths.try_fold(width, |bytes, length| bytes.checked_mul(length.get()));
         bytes.is_some_and(|bytes| isize::try_from(bytes).is_ok())
     }
 }
