@@ -20,7 +20,7 @@ const IN_FLIGHT: usize = 64;
 /// How far away the store is.
 const LATENCY: Duration = Duration::from_millis(20);
 
-/// What was asked of the store.
+/// The requests that the store got.
 #[derive(Clone, Copy, Debug, Default)]
 struct Asked {
     puts: u64,

@@ -7,7 +7,7 @@ use icefield_format::{ChunkId, ChunkRef, NodeId};
 /// A range of a chunk object: id, first byte, bytes.
 type Range = (ChunkId, u64, u64);
 
-/// What manifests are to say instead. Nothing of this is an edit: readers see the same, logs do not name it, and it holds for
+/// References that manifests get in place of others. Nothing of this is an edit: readers see the same, logs do not name it, and it holds for
 /// whatever base the session has when it is committed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Relocations {

@@ -97,7 +97,7 @@ fn tree(session: &icefield::Session, most: usize) -> Result<(Vec<TreeRow>, usize
             NodeKind::Array => {
                 let array = session.array(&node.path)?;
                 let bytes = session.metadata(&node.path)?.unwrap_or_default();
-                // What is no JSON has no data type to show.
+                // A document that is no JSON has no data type to show.
                 let document: Value = serde_json::from_slice(&bytes).unwrap_or_default();
                 let data_type = &document["data_type"];
                 let facts = json!({

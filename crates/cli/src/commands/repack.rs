@@ -24,7 +24,7 @@ struct RepackFacts {
     outcome: &'static str,
     snapshot_id: Option<SnapshotId>,
     arrays: Vec<ArrayFacts>,
-    /// What is written anew.
+    /// The chunks that are written anew.
     chunks: Amount,
     /// The objects that it lay in.
     before: Amount,

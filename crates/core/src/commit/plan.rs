@@ -90,7 +90,7 @@ pub(super) struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// What of an array is rewritten although no edit touches it.
+    /// The manifests of an array that are rewritten although no edit touches them.
     fn rewrite(&self, node: &NodeId) -> ManifestRewrite {
         match self.relocations.concern(node) {
             true => ManifestRewrite::All,

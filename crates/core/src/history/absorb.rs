@@ -91,7 +91,7 @@ impl Repository {
             };
             let left = self.left_by_pruned_logs(&info).await?;
             let between = (id, parent, left.as_ref());
-            // What a log keeps quiet, it cannot tell of itself.
+            // A log cannot name the changes that it omits.
             let mended = self.tell_more(between, Evidence::Bytes, own, mode);
             outcome = mended.await?;
             objects.forget(id);

@@ -23,7 +23,7 @@ pub(crate) struct Packer {
     objects: Arc<Objects>,
     unwritten: Arc<Unwritten>,
     packs: Arc<Packs>,
-    /// Whoever appends has it, so that chunks lie in the order in which they came, also those that waited.
+    /// Each append takes it, so that chunks lie in the order in which they came, also those that waited.
     turn: tokio::sync::Mutex<()>,
 }
 
@@ -208,7 +208,7 @@ fn not_stored(failed: Vec<(ChunkId, Arc<SessionError>)>) -> Vec<NotStored> {
 }
 
 impl Drop for Packer {
-    /// What is not stored is not needed: nothing but its session refers to it.
+    /// Chunks that are not stored are not needed: nothing but their session refers to them.
     fn drop(&mut self) {
         for id in self.packs.abandon() {
             self.unwritten.remove(id);

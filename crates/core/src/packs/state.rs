@@ -95,7 +95,7 @@ pub(super) struct Appended {
     pub(super) offset: u64,
 }
 
-/// What is there to be stored once the open pack is closed.
+/// The packs to be stored once the open one is closed.
 #[derive(Debug)]
 pub(super) struct Closing {
     /// The open pack, if it had nothing in it, so that it is none.

@@ -104,7 +104,7 @@ impl Session {
         let (base, mut start, known) = {
             let state = self.state()?;
             let (base, changes) = (Arc::clone(&state.base), Arc::clone(&state.changes));
-            // What is written meanwhile must not take the places of what is merged.
+            // Concurrent writes must not take the places of merged chunks.
             self.packer().pin();
             (base, changes, self.known_lineage())
         };
@@ -149,7 +149,7 @@ impl Session {
         }
     }
 
-    /// What was written to a fork, stored and durable as far as a commit of `into` does not see to that.
+    /// The chunks that were written to a fork, stored and durable as far as a commit of `into` does not see to that.
     async fn own_edits(&self, into: &Self) -> Result<OwnEdits, ForkError> {
         let own = {
             let _all_writes_ended = self.in_flight().write().await;

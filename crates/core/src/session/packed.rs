@@ -121,7 +121,7 @@ impl Session {
         }
         let mut needed = self.state()?.objects();
         if let Some(lineage) = self.lineage() {
-            // What a fork began with goes along with it.
+            // The packs that a fork began with go along with it.
             needed.extend(objects_of(&lineage.origin));
         }
         let closed = self.packer().close_among(&needed).await;

@@ -27,7 +27,7 @@ pub(super) enum Lookup {
     InManifest(BaseChunk),
 }
 
-/// What is to be known of a chunk.
+/// A question about a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
     /// Where it is, and its bytes, if they are in memory.

@@ -361,7 +361,7 @@ async fn what_is_overwritten_before_it_is_stored_is_not_stored_in_vain() {
         holds(&session, "/a", &[2], None).await;
         is_read(&session, 3, &pattern(3, 800)).await;
         is_read(&session, 1, &pattern(99, 1000)).await;
-        // What is between others stays where it is.
+        // A chunk between others stays where it is.
         write(&session, "/a", &[1], pattern(7, 1000)).await;
         assert_eq!(session.waiting_bytes(), 3400);
         commit(&session, "chunks").await;
@@ -472,7 +472,7 @@ async fn a_missing_or_cut_pack_is_damage_by_name() {
     );
 }
 
-/// What a rebase wrote is stored by the commit that comes next.
+/// Chunks that a rebase wrote are stored by the commit that comes next.
 #[tokio::test]
 async fn packs_are_rebased_like_other_chunks() {
     for spec in VERSIONS {

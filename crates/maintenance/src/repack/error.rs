@@ -10,7 +10,7 @@ pub enum RepackError {
     /// A part is between nothing and all.
     #[error("objects cannot be in use to the part {part}: it is a number from 0 to 1")]
     Fill {
-        /// What was given.
+        /// The value that was given.
         part: f64,
     },
     /// None of the arrays has a dimension.
@@ -19,7 +19,7 @@ pub enum RepackError {
         .name.escape_debug()
     )]
     NoDimension {
-        /// What was given.
+        /// The value that was given.
         name: String,
     },
     /// The caller wished so.

@@ -9,7 +9,7 @@ use super::select::{Limits, Selected};
 use super::survey::Survey;
 use crate::Amount;
 
-/// What was written anew, or would be.
+/// The chunks that were written anew, or would be.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct RepackReport {
@@ -23,7 +23,7 @@ pub struct RepackReport {
     pub live_before: u64,
     /// The objects that the chunks are in now; of a dry run, about.
     pub after: Amount,
-    /// What became of the commit; none if there was nothing to do, or of a dry run.
+    /// The outcome of the commit; none if there was nothing to do, or of a dry run.
     pub outcome: Option<CommitOutcome>,
 }
 

@@ -34,7 +34,7 @@ impl Limits {
     }
 }
 
-/// What is written anew.
+/// The chunks that are written anew.
 #[derive(Debug, Default)]
 pub(super) struct Selected {
     /// By their numbers, in the order in which they are to lie.

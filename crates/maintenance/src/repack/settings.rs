@@ -4,7 +4,7 @@ use icefield_core::{BranchName, Interrupt, NodePath};
 
 use super::{ChunkOrder, RepackError};
 
-/// What is repacked, and how.
+/// The choice of chunks to repack, and their order.
 #[derive(Clone, Debug)]
 pub struct Repack {
     pub(super) branch: BranchName,

@@ -24,7 +24,7 @@ async fn forks_read_what_is_not_stored_and_share_packs() {
             is_read(fork, 0, &pattern(0, 600)).await;
             write(fork, "/a", &[i], pattern(i.into(), 700)).await;
         }
-        // What a fork overwrites or discards stays for the others.
+        // Chunks that a fork overwrites or discards stay for the others.
         write(&one, "/a", &[0], pattern(9, 600)).await;
         one.discard_changes().expect("open");
         write(&one, "/a", &[1], pattern(1, 700)).await;

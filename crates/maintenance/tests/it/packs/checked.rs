@@ -52,7 +52,7 @@ async fn moved_chunks_are_no_damage_and_read_together(spec: SpecVersion) {
     let (report, gets) = checked(&packed, |check| check).await;
     assert!(report.is_sound(), "{:?}", report.findings);
     assert_eq!(gets, 2, "each pack once");
-    // What is written after it is named again.
+    // Chunks written after it are named again.
     packed.write(row(18..20, 200)).await;
     let (report, gets) = checked(&packed, |check| check).await;
     assert!(report.is_sound(), "{:?}", report.findings);
