@@ -51,6 +51,7 @@ mod header;
 mod heap;
 mod held;
 mod links;
+#[cfg(feature = "all-codecs")]
 mod lz4;
 mod lzf;
 mod messages;

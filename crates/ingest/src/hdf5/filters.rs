@@ -8,10 +8,10 @@ use hdf5_reader::filters::{self, FILTER_DEFLATE, FILTER_FLETCHER32, FILTER_LZ4, 
 use hdf5_reader::messages::filter_pipeline::FilterDescription;
 use serde_json::{Value, json};
 
-#[cfg(feature = "all-codecs")]
-use super::szip;
 use super::take::Take;
-use super::{lz4, lzf, nbit, scale_offset};
+#[cfg(feature = "all-codecs")]
+use super::{lz4, szip};
+use super::{lzf, nbit, scale_offset};
 use crate::Recode;
 
 const SZIP: u16 = 4;
@@ -199,12 +199,11 @@ fn unknown(pipeline: &[FilterDescription]) -> Option<&FilterDescription> {
         FILTER_DEFLATE,
         FILTER_FLETCHER32,
         ZSTD,
-        FILTER_LZ4,
         NBIT,
         SCALE_OFFSET,
         LZF,
     ];
-    let rare = [BLOSC, BZIP2, SZIP];
+    let rare = [BLOSC, BZIP2, FILTER_LZ4, SZIP];
     let is_known =
         |id: u16| known.contains(&id) || (rare.contains(&id) && cfg!(feature = "all-codecs"));
     pipeline.iter().find(|filter| !is_known(filter.id))
@@ -266,6 +265,7 @@ pub(super) fn decoded(
             }
             ZSTD => zstd::bulk::decompress(&bytes, most)
                 .map_err(|error| format!("Zstandard: {error}"))?,
+            #[cfg(feature = "all-codecs")]
             FILTER_LZ4 => lz4::decoded(&bytes, most)?,
             LZF => lzf::decoded(&bytes, most)?,
             #[cfg(feature = "all-codecs")]
