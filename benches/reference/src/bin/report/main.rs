@@ -11,6 +11,7 @@
 
 mod chunks;
 mod commits;
+mod imports;
 mod machine;
 mod maintenance;
 mod outcome;
@@ -54,6 +55,7 @@ fn workloads() -> Vec<Workload> {
         references::workloads(),
         commits::workloads(),
         maintenance::workloads(),
+        imports::workloads(),
     ]
     .into_iter()
     .flatten()

@@ -48,6 +48,8 @@ const TARGETS: &[(&str, &[Target])] = &[
     ("list 200,000 keys of 2,000 arrays", &[Reference(6.0)]),
     ("collect 100,000 chunks", &[Reference(2.0)]),
     ("check 100,000 chunks", &[Floor(2.0)]),
+    ("import 20,000 chunks of 16 KiB", &[Floor(1.5)]),
+    ("import 1 GiB in chunks of 4 MiB", &[Floor(1.2)]),
 ];
 
 /// Returns the bounds of a figure.
