@@ -15,12 +15,14 @@ const OPTIONS: &[&str] = &["endpoint", "anonymous", "trust_conditions", "sort_li
 
 /// Opens containers of Azure Blob Storage: `az://account/container/prefix`. The identity comes from the environment
 /// ([`AzureEnvironment::of`] says by which variables); `anonymous` in the URL uses none of them.
+///
+/// The options of a URL are `endpoint`, `anonymous`, `trust_conditions` and `sort_lists`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ConnectAzure {
-    /// How requests are tried again, and how many at a time.
+    /// The retries, time-outs and number of requests in flight.
     pub settings: RemoteSettings,
-    /// Does not look at the environment, and uses no credentials.
+    /// Ignores the environment, and uses no credentials.
     pub isolated: bool,
 }
 
@@ -33,7 +35,7 @@ impl ConnectAzure {
         }
     }
 
-    /// Returns the connection that uses no credentials, and nothing from the environment.
+    /// Returns a connection for public containers, which sends no credentials and ignores the environment.
     pub fn anonymous() -> Self {
         Self {
             isolated: true,

@@ -20,11 +20,13 @@ const MOST: usize = 1_000_000;
 /// Documents by which a directory is known for a Zarr hierarchy.
 const DOCUMENTS: [&str; 4] = ["zarr.json", ".zgroup", ".zarray", ".zmetadata"];
 
-/// The name of a source: a location, or a pattern for the names of several.
+/// The name of one source, or a pattern for the names of several.
 ///
-/// `*` stands for any characters of a name, `?` for one, `[a-c]` for one of some, and `**` for any directories. A pattern
-/// begins behind the bucket or the server, and names that begin with a dot match only what begins with one. In a URL, what
-/// follows the last `?` is an option if it has the form `name=value`.
+/// `*` stands for any characters of a name, `?` for one, `[a-c]` for one of some, and `**` for any directories. A
+/// pattern begins behind the bucket or the server, and names that begin with a dot match only what begins with one. In
+/// a URL, the text that follows the last `?` is an option if it has the form `name=value`.
+///
+/// [`Schemes::expand`] turns names into the sources that exist.
 #[derive(Clone, Debug)]
 pub struct SourceName {
     text: String,
@@ -34,10 +36,10 @@ pub struct SourceName {
 }
 
 impl SourceName {
-    /// Reads a name.
+    /// Reads a name. Nothing is looked up.
     ///
     /// # Errors
-    /// The rule that it breaks.
+    /// The text is no location and no pattern.
     pub fn parse(text: &str) -> Result<Self, LocationError> {
         let literal = SourceLocation::parse(text);
         let pattern = Pattern::parse(text);
@@ -53,14 +55,14 @@ impl SourceName {
         })
     }
 
-    /// Returns the text that it was read from.
+    /// Returns the text as it was given.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 }
 
-/// Returns a short text that is the same for the same names, and another one for others: by which an import goes on. Options of
-/// URLs are no part of it.
+/// Returns a short text that identifies a list of sources, in this order. An import records it, and continues only
+/// under the same one. Options of URLs are no part of it.
 pub fn name_of_sources(names: &[SourceName]) -> String {
     let plain = |name: &SourceName| match name.text.contains("://") {
         true => crate::location::without_options(&name.text).to_owned(),
@@ -75,23 +77,29 @@ pub fn name_of_sources(names: &[SourceName]) -> String {
     }
 }
 
-/// Returns the names in a text with one on each line. Empty lines and those that begin with `#` are left out.
+/// Returns the names in a text with one name on each line, trimmed. Empty lines and lines that begin with `#` are left
+/// out.
+///
+/// ```
+/// let names: Vec<_> = icefield::names_in("# 2015\na.nc\n\n  b.nc\n").collect();
+/// assert_eq!(names, ["a.nc", "b.nc"]);
+/// ```
 pub fn names_in(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().map(str::trim);
     lines.filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
 impl Schemes {
-    /// Returns the sources that names stand for: those of a pattern sorted by their names, and all in the order of the names.
-    /// A file that exists wins over its name as a pattern. A directory is one of them only if it is a Zarr hierarchy, and what
-    /// lies in that is none.
+    /// Returns the sources that names stand for: those of a pattern sorted by their names, and all in the order of the
+    /// names. A file that exists wins over its name as a pattern. A directory is a source only if it is a Zarr
+    /// hierarchy, and the files inside that hierarchy are no sources.
     ///
-    /// Patterns are matched against the directories of the local disk, the lists of a bucket, and the pages on which a web
-    /// server lists its directories.
+    /// Patterns are matched against the directories of the local disk, the lists of a bucket, and the pages on which a
+    /// web server lists its directories.
     ///
     /// # Errors
-    /// [`NotFound`](ErrorKind::NotFound) for a pattern that stands for nothing, [`Invalid`](ErrorKind::Invalid) for a source
-    /// that a pattern stands for and that is named once more, what the stores say.
+    /// [`NotFound`](ErrorKind::NotFound) for a pattern that matches nothing, [`Invalid`](ErrorKind::Invalid) for a
+    /// source that a pattern matches and that another name stands for, too, and the errors of the stores.
     pub async fn expand(&self, names: &[SourceName]) -> Result<Vec<SourceLocation>, Error> {
         let mut sources = Vec::new();
         let mut named: HashMap<String, &SourceName> = HashMap::new();

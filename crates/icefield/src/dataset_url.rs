@@ -7,12 +7,12 @@ use icefield_ingest::nczarr::url::{DatasetLocation, DatasetUrl, Format, Provider
 
 use crate::{Location, LocationError};
 
-/// Something to import: where it lies, and how it is read.
+/// The location of something to import, and the options with which it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLocation {
-    /// Where it lies.
+    /// The path or URL, without the fragment.
     pub location: Location,
-    /// How a hierarchy of Zarr format 2 is read.
+    /// The options with which a hierarchy of Zarr format 2 is read. The fragment of the URL (`#mode=nczarr`) sets them.
     pub options: ReadOptions,
 }
 
@@ -28,8 +28,13 @@ impl From<Location> for SourceLocation {
 impl SourceLocation {
     /// Reads a location, or a URL with a fragment that netCDF-C would take for a dataset.
     ///
+    /// ```
+    /// let source = icefield::SourceLocation::parse("file:///data/sea.zarr#mode=nczarr,file").unwrap();
+    /// assert_eq!(source.location.path().unwrap().to_str(), Some("/data/sea.zarr"));
+    /// ```
+    ///
     /// # Errors
-    /// The rule that it breaks.
+    /// The rule that the text breaks, as [`LocationError`].
     pub fn parse(text: &str) -> Result<Self, LocationError> {
         let is_dataset = text.contains("://") && text.contains('#');
         if !is_dataset {

@@ -7,13 +7,13 @@ use crate::location::without_options;
 use crate::{Error, ErrorKind, Location, Schemes};
 
 impl Schemes {
-    /// Returns what an export to a location fills: a directory for a path, a prefix of a bucket for a URL of another
-    /// scheme. With `is_zip`, or if its name ends in `.zip`, a path is a zip file of this layout. `repository` is what is exported, and
-    /// no place in it is one for an export.
+    /// Returns the destination of an export at a location: a directory for a path, a prefix of a bucket for a URL of
+    /// another scheme. With `is_zip`, or if its name ends in `.zip`, a path is a zip file of this layout. `repository`
+    /// is the location of the exported repository, inside which no export may be written.
     ///
     /// # Errors
-    /// [`Invalid`](ErrorKind::Invalid) for a place in the repository; [`Unsupported`](ErrorKind::Unsupported) for a zip
-    /// file that is not on the local disk; what the backend says.
+    /// [`Invalid`](ErrorKind::Invalid) for a location inside the repository; [`Unsupported`](ErrorKind::Unsupported)
+    /// for a zip file that is not on the local disk; the errors of the backend.
     pub async fn destination(
         &self,
         location: &Location,

@@ -25,9 +25,9 @@ const OPTIONS: &[&str] = &[
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ConnectGcs {
-    /// How requests are tried again, and how many at a time.
+    /// The retries, time-outs and number of requests in flight.
     pub settings: RemoteSettings,
-    /// Does not look at the environment, and uses no credentials.
+    /// Ignores the environment, and uses no credentials.
     pub isolated: bool,
 }
 
@@ -40,7 +40,7 @@ impl ConnectGcs {
         }
     }
 
-    /// Returns the connection that uses no credentials, and nothing from the environment.
+    /// Returns a connection for public buckets, which sends no credentials and ignores the environment.
     pub fn anonymous() -> Self {
         Self {
             isolated: true,

@@ -11,17 +11,19 @@ use icefield_storage_object_store::HttpBuilder;
 
 use crate::{Connect, Error, Location, LocationError};
 
-/// Opens directories of web servers, read-only.
+/// Opens directories of web servers, read-only, without credentials. A web server cannot list, so only operations that
+/// know the keys they read work: sessions do, a collection does not.
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct ConnectHttp {
-    /// How requests are tried again, and how many at a time.
+    /// The retries, time-outs and number of requests in flight.
     pub settings: RemoteSettings,
-    /// Sends requests to public servers only, wherever their names lead.
+    /// Refuses to send requests to this machine and to private networks, also if the name of a public server resolves
+    /// to such an address.
     pub public_only: bool,
-    /// Sent with each request. There may be secrets in them: `Debug` shows only their names.
+    /// Headers that are sent with each request. They may contain secrets: `Debug` shows only their names.
     pub headers: Vec<(String, String)>,
-    /// How long making a connection may take; unset, as long as the store usually waits.
+    /// The longest time that making a connection may take; `None` for the default of the store.
     pub connect_timeout: Option<Duration>,
 }
 

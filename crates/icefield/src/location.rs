@@ -15,6 +15,20 @@ use std::str::FromStr;
 /// - Any other `scheme:…` goes to the opener that is registered for that scheme with [`Schemes`](crate::Schemes).
 ///
 /// A scheme has at least two letters, so that a drive letter is no scheme.
+///
+/// ```
+/// use icefield::Location;
+///
+/// # fn main() -> Result<(), icefield::LocationError> {
+/// let path = Location::parse("file:///data/my%20ocean")?;
+/// assert_eq!(path.path().unwrap().to_str(), Some("/data/my ocean"));
+///
+/// let bucket = Location::parse("s3://bucket/ocean?region=eu-west-1")?;
+/// assert_eq!(bucket.scheme(), "s3");
+/// assert!(bucket.path().is_none());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Location {
     text: String,
@@ -27,11 +41,12 @@ enum LocationTarget {
     Url { scheme: String },
 }
 
-/// Why a text is no location.
+/// The reason why a text is no location, or why no store can be opened there. Each message contains the correction.
+/// Options of URLs are left out, because they may contain secrets by mistake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LocationError {
-    /// Nothing is nowhere.
+    /// The text is empty.
     #[error("the location is empty: give a path or a URL")]
     Empty,
     /// A file URL that names another computer.
@@ -103,10 +118,11 @@ pub enum LocationError {
 }
 
 impl Location {
-    /// Reads a location.
+    /// Reads a location. Nothing is opened, and a scheme need not be known:
+    /// [`Schemes::storage`](crate::Schemes::storage) checks that.
     ///
     /// # Errors
-    /// The rule that the text breaks. Whether the scheme is known is not asked here.
+    /// The rule that the text breaks, as [`LocationError`].
     pub fn parse(text: &str) -> Result<Self, LocationError> {
         if text.is_empty() {
             return Err(LocationError::Empty);
@@ -144,7 +160,7 @@ impl Location {
         })
     }
 
-    /// Returns the location of a path, whatever it looks like.
+    /// Returns the location of a path, which may contain colons and any other characters.
     pub fn of_path(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         Self {
@@ -164,7 +180,7 @@ impl Location {
         }
     }
 
-    /// Returns the path of a location in the file system, decoded.
+    /// Returns the decoded path of a location in the file system; `None` for a URL of another scheme.
     pub fn path(&self) -> Option<&Path> {
         match &self.place {
             LocationTarget::Path { path, .. } => Some(path),
@@ -172,7 +188,8 @@ impl Location {
         }
     }
 
-    /// Returns whether the location vouches for the locks of its file system: `file:///path?locks=trusted`.
+    /// Returns whether the location vouches for the locks of its file system: `file:///path?locks=trusted`. False for
+    /// other schemes.
     pub fn trusts_locks(&self) -> bool {
         matches!(
             self.place,
@@ -183,13 +200,13 @@ impl Location {
         )
     }
 
-    /// Returns the text that it was read from.
+    /// Returns the text as it was given, with its options. Don't log it for schemes whose options may be secret.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns the canonical URL: of an absolute path that is valid UTF-8 the percent-encoded `file:` URL, of
-    /// a URL itself.
+    /// Returns the canonical URL: the percent-encoded `file:` URL of an absolute path that is valid UTF-8, or the URL
+    /// itself. `None` for a relative path, and for one that is not UTF-8.
     pub fn to_url(&self) -> Option<String> {
         match &self.place {
             LocationTarget::Url { .. } => Some(self.text.clone()),

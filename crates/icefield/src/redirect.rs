@@ -11,12 +11,12 @@ use icefield_storage_object_store::redirect_of;
 use crate::location::without_options;
 use crate::{Connect, Error, Location, LocationError, Schemes};
 
-/// Opens what a web server points to: it is asked once, without credentials, and answers with a redirect to a
-/// location of one of the registered schemes.
+/// Opens the location to which a web server redirects: the server is asked once, without credentials, and answers with
+/// a redirect to a location of one of the registered schemes.
 ///
 /// The publisher of a dataset can move it to another bucket, or put a new state in the place of an old one, under one
-/// address. The owner of that address also controls which store is asked; so by default nothing of the
-/// environment goes there, no key and no token, and local files are out of reach.
+/// address. The owner of that address also controls which store is asked; so by default nothing of the environment goes
+/// there, no key and no token, and local files are out of reach.
 #[derive(Clone, Debug)]
 pub struct ConnectRedirect {
     /// The schemes that a redirect may lead to.
@@ -26,10 +26,10 @@ pub struct ConnectRedirect {
 }
 
 impl ConnectRedirect {
-    /// Returns the connection to public buckets and web servers, over TLS. A redirect to an address
-    /// of this machine, or of the network around it, is refused, so that a stranger cannot have it asked; of a name
-    /// it is not looked up what addresses it has. Of the options of a location only `endpoint`, `region`,
-    /// `path_style`, `preset` and `anonymous` may be given.
+    /// Returns the connection to public buckets and web servers, over TLS. A redirect to an address of this machine, or
+    /// of the network around it, is refused, so that a stranger cannot make this program send requests there. The
+    /// addresses of a name are not looked up. Of the options of a location only `endpoint`, `region`, `path_style`,
+    /// `preset` and `anonymous` may be given.
     pub fn anonymous() -> Self {
         let targets = Schemes::none();
         #[cfg(feature = "s3")]
@@ -46,8 +46,8 @@ impl ConnectRedirect {
     }
 
     /// Returns the connection to locations of these schemes, opened as they open them: with credentials only if these
-    /// bring some. A redirect never leads to another redirect. Which servers, and with which options, is theirs to
-    /// decide.
+    /// bring some. A redirect never leads to another redirect. The schemes decide which servers and options they
+    /// accept.
     pub fn to(targets: Schemes) -> Self {
         Self {
             targets,

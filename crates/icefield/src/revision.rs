@@ -37,6 +37,23 @@ use crate::Error;
 /// suffixes: `a~b` and `a@b` are plain names. A ref whose name does end like a suffix, such as `x~3`, needs a
 /// prefix: after `branch:` or `tag:` the longest name that exists wins, so `branch:x~3` is the branch `x~3` if there
 /// is one, and otherwise three before `x`. A bare `x~3` is always three before `x`.
+///
+/// ```
+/// use icefield::{BranchName, NodePath, RevisionSpec, WriteMode, committed};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), icefield::Error> {
+/// let repository = icefield::create("memory:").await?;
+/// let before = repository.resolve(&BranchName::main().into()).await?;
+/// let session = repository.write_session(BranchName::main()).await?;
+/// let group = r#"{"zarr_format": 3, "node_type": "group"}"#;
+/// session.set_metadata(&NodePath::parse("/ocean")?, group.into(), WriteMode::Overwrite).await?;
+/// committed(session.commit("a group").await?)?;
+///
+/// assert_eq!(RevisionSpec::parse("main~1")?.resolve(&repository).await?, before);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RevisionSpec {
     text: String,
@@ -64,10 +81,10 @@ enum Suffix {
 }
 
 impl RevisionSpec {
-    /// Reads a text. Whether what it names exists is asked in [`RevisionSpec::resolve`].
+    /// Reads a text. The repository is not asked: [`RevisionSpec::resolve`] tells whether the version exists.
     ///
     /// # Errors
-    /// The rule that the text breaks.
+    /// The text begins with no name or id, or its name or id breaks a rule.
     pub fn parse(text: &str) -> Result<Self, RevisionError> {
         let (prefix, rest) = match text.split_once(':') {
             Some((prefix @ ("branch" | "tag" | "snapshot"), rest)) => (Some(prefix), rest),
@@ -91,10 +108,12 @@ impl RevisionSpec {
         })
     }
 
-    /// Finds the snapshot that is meant.
+    /// Finds the snapshot that the text means. A branch costs one read, a bare word that is a tag one more; `~N` and
+    /// `@TIME` read the history as far as they go back.
     ///
     /// # Errors
-    /// [`NotFound`](crate::ErrorKind::NotFound) if it does not exist, and the errors of reading.
+    /// [`NotFound`](crate::ErrorKind::NotFound) if the ref or the snapshot does not exist, or the history is shorter
+    /// than the steps back, and the errors of reading.
     pub async fn resolve(&self, repository: &Repository) -> Result<SnapshotId, Error> {
         self.resolve_from(repository, None).await
     }
@@ -157,7 +176,7 @@ impl RevisionSpec {
 }
 
 impl RevisionSpec {
-    /// Returns whether the text itself names this snapshot, by its id.
+    /// Returns whether the text names this snapshot by its id, and not by a branch or tag that may point to it.
     pub fn is_of_snapshot(&self, id: SnapshotId) -> bool {
         (self.readings.iter()).any(|reading| match &reading.start {
             Word::Start(Start::Snapshot(named)) => *named == id,

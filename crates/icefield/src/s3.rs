@@ -24,17 +24,21 @@ const OPTIONS: &[&str] = &[
 
 /// Opens buckets of S3 and compatible services: `s3://bucket/prefix?region=…&endpoint=…`.
 ///
-/// Values that neither the URL nor this sets come from the usual variables and profiles of the
-/// environment; keys also, with the feature `s3-aws-config`, from wherever Amazon's own programs find them: single
-/// sign-on, roles, the metadata service of the machine. `anonymous` in the URL leaves credentials alone.
+/// The options of a URL are `region`, `endpoint`, `path_style`, `preset` (`aws`, `r2`, `tigris`, `minio`, `ceph`),
+/// `anonymous`, `requester_pays`, `trust_conditions` and `sort_lists`. An option without a value is `true`. Keys and
+/// secrets are never part of a URL.
+///
+/// Values that neither the URL nor this sets come from the usual variables and profiles of the environment; keys also,
+/// with the feature `s3-aws-config`, from wherever Amazon's own programs find them: single sign-on, roles, the metadata
+/// service of the machine. `anonymous` in the URL leaves credentials alone.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ConnectS3 {
-    /// The key, in place of one from the environment.
+    /// The key that signs requests, in place of one from the environment.
     pub credentials: Option<Credentials>,
-    /// How requests are tried again, and how many at a time.
+    /// The retries, time-outs and number of requests in flight.
     pub settings: RemoteSettings,
-    /// Does not look at the environment.
+    /// Ignores the environment: no variables, no profiles, no metadata service.
     pub isolated: bool,
 }
 
@@ -47,7 +51,7 @@ impl ConnectS3 {
         }
     }
 
-    /// Returns the connection that uses no key, and nothing from the environment.
+    /// Returns a connection for public buckets, which signs no request and ignores the environment.
     pub fn anonymous() -> Self {
         Self {
             isolated: true,
@@ -55,7 +59,7 @@ impl ConnectS3 {
         }
     }
 
-    /// Returns the connection that uses this key, and nothing from the environment.
+    /// Returns a connection that signs with this key and ignores the environment.
     pub fn with_credentials(credentials: Credentials) -> Self {
         Self {
             credentials: Some(credentials),

@@ -23,7 +23,8 @@ const OURS: [(&str, &str); 9] = [
     ("redirect+https", "http"),
 ];
 
-/// Opens the stores of one scheme. Implement it to open repositories in a backend of your own.
+/// Opens the stores of one scheme. Implement it to open repositories in a backend of your own; register it with
+/// [`Schemes::with`].
 ///
 /// ```
 /// use std::sync::Arc;
@@ -52,42 +53,55 @@ const OURS: [(&str, &str); 9] = [
 /// ```
 #[async_trait]
 pub trait Connect: fmt::Debug + Send + Sync + 'static {
-    /// Opens the store at a location whose scheme this was registered for.
+    /// Opens the store at a location whose scheme this was registered for. The store need not be reached here: a
+    /// failure may come with the first request.
     ///
     /// # Errors
-    /// [`Error::new`] makes one of any error.
+    /// An option of the location is wrong, or the store cannot be opened. [`Error::new`] makes an error of any other.
     async fn connect(&self, location: &Location) -> Result<Arc<dyn Storage>, Error>;
 
-    /// Returns the names in a directory of a store that cannot list, but shows its directories in another way, as web servers
-    /// do on pages; those of directories have a slash at their end. By default, no store does.
+    /// Returns the names in a directory of a store that cannot list but shows its directories in another way, as web
+    /// servers do on pages. Names of directories end in a slash. The default is `None`: the store has no such pages.
     ///
     /// # Errors
-    /// [`Error::new`] makes one of any error.
+    /// The page could not be read. [`Error::new`] makes an error of any other.
     async fn index(&self, location: &Location) -> Result<Option<Vec<String>>, Error> {
         let _ = location;
         Ok(None)
     }
 }
 
-/// The schemes that locations may have, and the connections that open them. Plain data: pass it where it is needed.
+/// The schemes that locations may have, and the connections that open them. A value, without global state: a program
+/// makes one and passes it to where locations are opened.
+///
+/// ```
+/// use icefield::{Location, Schemes};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), icefield::Error> {
+/// let error = Schemes::none().storage(&Location::parse("s3://bucket/ocean")?).await.unwrap_err();
+/// assert_eq!(error.kind(), icefield::ErrorKind::Invalid);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Schemes(BTreeMap<String, Arc<dyn Connect>>);
 
 impl Schemes {
-    /// Returns no scheme at all.
+    /// Returns an empty set of schemes, to which [`Schemes::with`] adds those that a program allows.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Registers the connection that opens the locations of a scheme, in place of a former one. The scheme of a plain path is
-    /// `file`.
+    /// Registers the connection that opens the locations of a scheme, in place of a former one. Case does not matter.
+    /// The scheme of a plain path is `file`.
     #[must_use]
     pub fn with(mut self, scheme: &str, connect: Arc<dyn Connect>) -> Self {
         self.0.insert(scheme.to_ascii_lowercase(), connect);
         self
     }
 
-    /// Returns the names of the schemes.
+    /// Returns the names of the schemes in lower case, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
@@ -95,7 +109,8 @@ impl Schemes {
     /// Opens the store at a location.
     ///
     /// # Errors
-    /// [`LocationError::UnknownScheme`], and what the backend says.
+    /// [`LocationError::UnknownScheme`] if no connection is registered for the scheme, and the errors of the
+    /// connection.
     pub async fn storage(&self, location: &Location) -> Result<Arc<dyn Storage>, Error> {
         self.connection(location)?.connect(location).await
     }

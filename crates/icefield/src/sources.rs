@@ -21,21 +21,21 @@ use crate::collection::folder_of;
 use crate::location::{decode, without_options};
 use crate::{Error, ErrorKind, Location, LocationError, Schemes, SourceLocation};
 
-/// Something that can be imported.
+/// A source that is open for an import, and the access that reads its chunks.
 #[derive(Debug)]
 pub struct OpenedSource {
-    /// The source.
+    /// The source: its nodes, documents and chunks.
     pub source: Arc<dyn Source>,
-    /// The access that was granted before, and the folder in which it lies.
+    /// The access that the caller granted, and in addition the folder in which the source lies.
     pub access: VirtualAccess,
 }
 
-/// The use that is made of the chunks of a source.
+/// The use that an import makes of the chunks of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// They are copied.
+    /// The chunks are copied into the repository.
     Copy,
-    /// They are referred to where they lie.
+    /// The chunks stay where they are, and the repository refers to them. The source must not change afterwards.
     Refer,
 }
 
@@ -47,8 +47,21 @@ const DOCUMENT_OF_3: &str = "zarr.json";
 /// Directories that are looked into for a document.
 const LOOKED_INTO: usize = 1000;
 
-/// Opens sources. Those that lie in one folder are read through one store, and of many folders, some are open at a time: the
-/// number of descriptors does not grow with that of sources.
+/// Opens sources of imports. Sources in one folder are read through one store, and only some folders are open at a
+/// time, so the number of open files does not grow with the number of sources.
+///
+/// ```
+/// use icefield::{ErrorKind, Location, Purpose, Schemes, VirtualAccess};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), icefield::Error> {
+/// let sources = Schemes::standard().sources();
+/// let location = Location::parse("/no/such/file.nc")?;
+/// let missing = sources.open(&location.into(), VirtualAccess::none(), Purpose::Copy).await;
+/// assert_eq!(missing.unwrap_err().kind(), ErrorKind::NotFound);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Sources {
     archives: ArchiveOptions,
@@ -58,7 +71,7 @@ pub struct Sources {
 }
 
 impl Schemes {
-    /// Returns what opens sources at locations of these schemes.
+    /// Returns a [`Sources`] that opens sources at locations of these schemes.
     pub fn sources(&self) -> Sources {
         Sources {
             archives: ArchiveOptions::default(),
@@ -87,15 +100,16 @@ fn directory(path: &Path, _: bool) -> Result<Arc<dyn Source>, Error> {
 }
 
 impl Sources {
-    /// Says how archive files are read. What [`Sources::open`] is told of a source counts in its place: whether it is copied, and
-    /// how format 2 is read; what is unsupported is always listed, and whether that is an error, the import decides.
+    /// Sets how archive files are read. The arguments of [`Sources::open`] take precedence: whether the source is
+    /// copied, and how format 2 is read. Unsupported parts are always listed; the import decides whether they are an
+    /// error.
     #[must_use]
     pub fn archive_options(mut self, options: ArchiveOptions) -> Self {
         self.archives = options;
         self
     }
 
-    /// Sets which of two messages is kept that a GRIB file has for one place.
+    /// Sets which of two GRIB messages is kept if a file has two for the same place in an array.
     #[must_use]
     pub fn duplicates(mut self, duplicates: Overlap) -> Self {
         self.archives.duplicates = duplicates;

@@ -23,7 +23,9 @@ use crate::Schemes;
 use crate::{Connect, Error, Location};
 
 impl Schemes {
-    /// Returns the schemes that this crate was built with, with default settings.
+    /// Returns the schemes that this crate was built with, with default settings: `file` and `memory` by default, and
+    /// `s3`, `gs`, `az`, `http`, `https`, `redirect+http` and `redirect+https` with the features that bring them.
+    /// Credentials come from the environment, except for redirects, which use none.
     pub fn standard() -> Self {
         let schemes = Self::none();
         #[cfg(feature = "local")]
@@ -44,8 +46,19 @@ impl Schemes {
         schemes
     }
 
-    /// Registers the network backends that this crate was built with, with these settings, in place of what opened their
-    /// schemes. Redirects are left as they are.
+    /// Registers the network backends that this crate was built with, with these settings, in place of those registered
+    /// for their schemes. Redirects keep their settings.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use icefield::Schemes;
+    /// use icefield::storage::remote::{RemoteSettings, RetrySettings};
+    ///
+    /// // An interactive program gives up after 20 seconds instead of 180.
+    /// let retry = RetrySettings::default().with_deadline(Duration::from_secs(20));
+    /// let schemes = Schemes::standard().with_remote(&RemoteSettings::default().with_retry(retry));
+    /// # let _ = schemes;
+    /// ```
     #[must_use]
     pub fn with_remote(self, settings: &RemoteSettings) -> Self {
         let schemes = self;
@@ -64,16 +77,16 @@ impl Schemes {
     }
 }
 
-/// Opens directories of the local disk.
+/// Opens directories of the local disk, for paths and `file:` URLs.
 #[cfg(feature = "local")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ConnectLocal {
-    /// When writes are made to survive a loss of power.
+    /// The moments at which writes are made to survive a loss of power.
     pub fsync: icefield_storage_local::Fsync,
-    /// Whether all writes are refused.
+    /// Refuses all writes if set. Reading never writes, so a directory without write permission needs no such setting.
     pub read_only: bool,
-    /// Whether locks of the file system are believed to reach other machines. A location may say that they do
-    /// (`?locks=trusted`).
+    /// Whether locks of the file system are believed to reach other machines, on which safe commits from several
+    /// machines depend. A location may say that they do (`?locks=trusted`).
     pub locks: icefield_storage_local::Locks,
 }
 
@@ -101,7 +114,7 @@ impl Connect for ConnectLocal {
     }
 }
 
-/// Opens a new, empty store in memory each time.
+/// Opens a new, empty store in memory each time. Its content is gone when the last handle to it is dropped.
 #[cfg(feature = "memory")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ConnectMemory;

@@ -1,6 +1,14 @@
 //! The kinds of failures.
 
 /// The kind of a failure. A kind exists where a caller would act differently.
+///
+/// | kind | try again? |
+/// |---|---|
+/// | `Unavailable` | yes, later, with the same call |
+/// | `Conflict` | yes, after looking at the new state |
+/// | `Interrupted` | yes, when the work may go on |
+/// | `OutcomeUnknown` | only after finding out whether the write happened |
+/// | all others | no: the call, the data or the place must change first |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {

@@ -3,11 +3,12 @@
 use icefield_core::SnapshotId;
 use icefield_storage::StorageError;
 
-/// Why a commit or an edit of a ref is not known to have landed.
+/// The reason why a commit or an edit of a ref did not land, or is not known to have landed. In all cases but the last
+/// two nothing was changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unsettled {
-    /// The branch points elsewhere.
+    /// Another commit moved the branch first. Rebase the session, or open a new one at the new tip.
     #[error(
         "the branch has moved to snapshot {found} meanwhile: nothing was changed; look at what is new, then do it again"
     )]
@@ -15,7 +16,8 @@ pub enum Unsettled {
         /// Where it points now.
         found: SnapshotId,
     },
-    /// A commit that landed meanwhile touched the same things.
+    /// A commit that landed meanwhile touched the same nodes or chunks, and the solver left conflicts. The session
+    /// keeps its edits.
     #[error("the edits collide with commit {snapshot}: {}; nothing was committed", first(.conflicts))]
     Conflicts {
         /// The other commit.
@@ -23,21 +25,21 @@ pub enum Unsettled {
         /// All collisions with it.
         conflicts: Vec<icefield_core::Conflict>,
     },
-    /// The branch was deleted.
+    /// The branch was deleted. The session keeps its edits; create the branch again, or give the edits up.
     #[error("the branch was deleted meanwhile: nothing was changed")]
     BranchGone,
-    /// The name is in use.
+    /// A branch or tag of this name exists.
     #[error("a ref of this name exists already: choose another name")]
     AlreadyExists,
-    /// The name of a deleted tag.
+    /// A tag of this name was deleted. Names of tags are never used again, so that a tag always means one snapshot.
     #[error(
         "a tag of this name was deleted, and the name of a tag is never given again: choose another name"
     )]
     NameTaken,
-    /// There is nothing to delete.
+    /// There is no ref of this name to delete or reset.
     #[error("there is no ref of this name")]
     NotFound,
-    /// The commit may or may not be on the branch.
+    /// The store did not answer the write of the ref, so the commit may or may not be on the branch.
     #[error(
         "it is not known whether the commit landed: look for snapshot {snapshot} in the history of the branch"
     )]
@@ -47,7 +49,7 @@ pub enum Unsettled {
         /// The error of the store.
         source: StorageError,
     },
-    /// The edit may or may not have landed.
+    /// The store did not answer, so the edit may or may not have landed.
     #[error("it is not known whether the edit landed: read the ref to find out")]
     EditUnknown {
         /// The error of the store.

@@ -9,36 +9,36 @@ use crate::{Location, LocationError};
 /// A connection may be silent for so long where the repository sets no limit.
 const NO_LIMIT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
-/// A bucket that a grant leads to, and the prefix in it. Its endpoint and the fields that cost money are the reader's
-/// own words; a region, the style of paths and time-outs may be those of the repository's configuration.
+/// A bucket that a grant leads to, and the prefix in it. The endpoint and the fields that cost money come from the
+/// reader's grant only; region, style of paths and time-outs may come from the repository's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GrantedBucket {
-    /// `s3`, `gs` or `az`.
+    /// The scheme of the service: `s3`, `gs` or `az`.
     pub service: &'static str,
-    /// The account, of Azure.
+    /// The storage account, of Azure only.
     pub account: Option<String>,
-    /// Whether the reader names the account. Credentials go to no other.
+    /// Whether the reader named the account. Credentials go to no other one.
     pub is_account_granted: bool,
     /// The bucket, or the container of Azure.
     pub name: String,
     /// The granted path in the bucket, decoded, without slashes at its ends; empty for all of it.
     pub prefix: String,
-    /// The URL of the service, where it is not the usual one.
+    /// The URL of the service, if it is not the default one of the provider.
     pub endpoint: Option<String>,
-    /// The region.
+    /// The region of the bucket, as `eu-west-1`; of S3 only.
     pub region: Option<String>,
-    /// Whether the bucket is part of the path rather than of the name of the server.
+    /// Whether requests name the bucket in the path instead of the name of the server.
     pub path_style: Option<bool>,
     /// The kind of server: `aws`, `r2`, `tigris`, `minio`, `ceph`.
     pub preset: Option<String>,
-    /// Whether the reader pays for requests.
+    /// Whether the reader pays for requests, of S3.
     pub requester_pays: bool,
-    /// The project of Google that pays for requests.
+    /// The project that pays for requests, of Google Cloud Storage.
     pub user_project: Option<String>,
     /// Whether the repository's configuration says that requests need no signature.
     pub is_public: bool,
-    /// How long a connection may be silent; zero for no limit.
+    /// The longest time without a byte after which a body is given up; zero for no limit.
     pub stall_timeout: Option<Duration>,
     /// The prefix as URLs have it.
     pub(super) path: String,

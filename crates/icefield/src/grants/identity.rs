@@ -9,8 +9,8 @@ use icefield_storage::{BoxError, Storage};
 use super::bucket::GrantedBucket;
 use crate::Schemes;
 
-/// Opens granted buckets with credentials, or without. Language bindings supply these; where requests go is not
-/// decided here.
+/// Opens granted buckets with credentials of the caller, or without. Language bindings implement it. The grant and the
+/// repository's configuration decide where requests go; an identity only decides how they are signed.
 #[async_trait]
 pub trait Identity: fmt::Debug + Send + Sync + 'static {
     /// Returns whether requests to this bucket would carry credentials.

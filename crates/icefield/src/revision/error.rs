@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RevisionError {
-    /// There is nothing to begin with.
+    /// The text is empty, or consists of suffixes only.
     #[error(
         "{text:?} names no version: write a branch, tag:NAME or a snapshot id, then ~N or @TIME if wanted"
     )]
@@ -12,7 +12,7 @@ pub enum RevisionError {
         /// The text.
         text: String,
     },
-    /// No ref can have that name.
+    /// No branch or tag can have that name.
     #[error("{text:?} names no version")]
     Name {
         /// The text.
