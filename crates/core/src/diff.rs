@@ -26,31 +26,32 @@ pub(crate) use elsewhere::{Elsewhere, Evidence};
 /// Manifests loaded at a time.
 const MANIFESTS_AHEAD: usize = 8;
 
-/// The net difference between two states of a hierarchy. A node deleted and created again is in both lists.
+/// The net difference between two states of a hierarchy. A node that was deleted and created again is in both lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diff {
-    /// Groups that were added.
+    /// The groups that were added.
     pub new_groups: BTreeSet<NodePath>,
-    /// Arrays that were added.
+    /// The arrays that were added.
     pub new_arrays: BTreeSet<NodePath>,
-    /// Groups that were removed.
+    /// The groups that were removed, by the paths that they had.
     pub deleted_groups: BTreeSet<NodePath>,
-    /// Arrays that were removed.
+    /// The arrays that were removed, by the paths that they had.
     pub deleted_arrays: BTreeSet<NodePath>,
-    /// Groups whose metadata changed.
+    /// The groups whose metadata changed.
     pub updated_groups: BTreeSet<NodePath>,
-    /// Arrays whose metadata changed.
+    /// The arrays whose metadata changed.
     pub updated_arrays: BTreeSet<NodePath>,
-    /// Nodes that got another path: where each was, and where it is. In repositories of version 1, whose logs know no moves,
-    /// they are among those that went and those that came.
+    /// The nodes that got another path: from the old path to the new one. In repositories of version 1, whose logs have
+    /// no moves, such nodes are among the deleted and the new ones.
     pub moved_nodes: BTreeMap<NodePath, NodePath>,
-    /// Chunks that came, went or changed, by array; those of new arrays too, those of deleted ones not.
+    /// The chunks that were written, deleted or changed, by array. Chunks of new arrays are included, those of deleted
+    /// arrays are not.
     pub updated_chunks: BTreeMap<NodePath, BTreeSet<ChunkIndex>>,
 }
 
 impl Diff {
-    /// Returns whether nothing changed.
+    /// Returns whether the two states are equal.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -27,26 +27,26 @@ use crate::{
     SessionError,
 };
 
-/// The outcome of carrying the changes of one stretch of history over to another.
+/// The outcome of carrying changes of another history over to a session.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "the changes may not be in the session"]
 #[non_exhaustive]
 pub enum ApplyOutcome {
-    /// The changes are edits of the session now: commit it.
+    /// The changes are uncommitted edits of the session now: commit them.
     Applied(Diff),
-    /// Nothing is left to do: the session's snapshot has all of it already, or a solver has given it up. A merge
-    /// that ends so is not recorded; the next one meets the same changes.
+    /// The session's snapshot has all the changes already, or a solver gave them up. A merge that ends so is not
+    /// recorded; the next one meets the same changes.
     NothingToDo,
-    /// Changes collide, and no solver settled it. The session is as before.
+    /// Changes collide, and the solver did not settle them. The session is as before.
     Conflicts(Vec<Conflict>),
 }
 
 impl Repository {
-    /// Returns the snapshot from which two histories went apart: their newest common ancestor, where a merge
-    /// counts as a descendant of both that it joined.
+    /// Returns the snapshot at which two histories parted: their newest common ancestor, where a merge counts as a
+    /// descendant of both snapshots that it joined. Reads both histories back to that snapshot.
     ///
     /// # Errors
-    /// Objects that cannot be read; [`RepositoryError::NoCommonAncestor`].
+    /// [`RepositoryError::NoCommonAncestor`]; objects that cannot be read.
     pub async fn merge_base(
         &self,
         ours: SnapshotId,
@@ -57,13 +57,12 @@ impl Repository {
         met.ok_or(RepositoryError::NoCommonAncestor { ours, theirs })
     }
 
-    /// Puts all that changed from one snapshot to another into one commit on top of the first, and creates a
-    /// branch that points to it. The history stays as it is. Returns the new snapshot and what became of
-    /// creating the branch.
+    /// Puts all changes between two snapshots into one commit on top of the first, and creates a branch that points to
+    /// it. The old history stays as it is. Returns the new snapshot, and the outcome of creating the branch.
     ///
     /// # Errors
-    /// A name that is not allowed for new refs; [`CommitError::NothingToCommit`] if nothing changed; what the
-    /// store says.
+    /// A name that is not allowed for new refs; [`CommitError::NothingToCommit`] if nothing changed; the errors of the
+    /// store.
     pub async fn squash(
         &self,
         from: SnapshotId,
@@ -86,22 +85,23 @@ impl Repository {
         Ok((snapshot, self.create_branch(branch, snapshot).await?))
     }
 
-    /// Describes one snapshot.
+    /// Returns the parent, time, message and metadata of one snapshot.
     ///
     /// # Errors
-    /// An object that cannot be read.
+    /// The snapshot does not exist or cannot be read.
     pub async fn snapshot_info(&self, id: SnapshotId) -> Result<SnapshotInfo, RepositoryError> {
         Ok(self.ledger().snapshot(id).await?)
     }
 }
 
 impl Session {
-    /// Takes over what another history changed since it and the session's went apart, as far back as the last
-    /// merge of the two. The commit records the merged snapshot.
+    /// Takes over the changes of another history since it and the session's parted, as far back as the last merge of
+    /// the two. They become uncommitted edits; the next commit records the merged snapshot under
+    /// [`MERGED_SNAPSHOT`](crate::MERGED_SNAPSHOT).
     ///
     /// # Errors
-    /// [`SessionError::UncommittedChanges`]; [`RepositoryError::NoCommonAncestor`]; objects that cannot be
-    /// read; what the solver says. The session is as before.
+    /// [`SessionError::UncommittedChanges`]; [`RepositoryError::NoCommonAncestor`]; objects that cannot be read; the
+    /// error of the solver. The session is as before.
     pub async fn merge(
         &self,
         source: SnapshotId,
@@ -124,11 +124,12 @@ impl Session {
         Ok(outcome)
     }
 
-    /// Takes over what one commit changed.
+    /// Takes over the changes of one commit as uncommitted edits.
     ///
     /// # Errors
-    /// [`SessionError::UncommittedChanges`]; [`RepositoryError::NoParent`] for the first snapshot of a
-    /// repository; [`RepositoryError::ParentExpired`]; objects that cannot be read; what the solver says. The session is as before.
+    /// [`SessionError::UncommittedChanges`]; [`RepositoryError::NoParent`] for the first snapshot of a repository;
+    /// [`RepositoryError::ParentExpired`]; objects that cannot be read; the error of the solver. The session is as
+    /// before.
     pub async fn cherry_pick(
         &self,
         commit: SnapshotId,
@@ -138,7 +139,8 @@ impl Session {
         self.apply(parent, commit, solver).await
     }
 
-    /// Takes back what one commit changed; what came after it stays.
+    /// Undoes the changes of one commit, as uncommitted edits; changes of later commits stay. A later change of the
+    /// same chunk or node is a conflict.
     ///
     /// # Errors
     /// As [`Session::cherry_pick`].
@@ -151,7 +153,7 @@ impl Session {
         self.apply(commit, parent, solver).await
     }
 
-    /// Takes over what changed from one snapshot to another, whatever their histories.
+    /// Takes over the difference between two snapshots as uncommitted edits, whatever their histories.
     ///
     /// # Errors
     /// As [`Session::cherry_pick`].

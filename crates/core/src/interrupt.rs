@@ -8,18 +8,19 @@ use std::sync::Arc;
 use futures::future::{self, Either};
 use tokio::sync::watch;
 
-/// The wish that long work ends early, shared by who may have it and who works. Once raised, it stays so.
+/// A request that long work ends early, shared by the caller and the work. Once raised, it stays raised. Clones share
+/// their state.
 ///
-/// Who works looks at it between one step and the next, with [`Interrupt::check`], or lets go of what can be dropped at
-/// any time, with [`Interrupt::unless`]. What the work says then is the error of its own kind that [`Interrupted`]
-/// becomes: what was done by then stays, and is sound.
+/// The work calls [`Interrupt::check`] between one step and the next, or wraps a future that may be dropped at any time
+/// in [`Interrupt::unless`]. It then returns the error of its own type that [`Interrupted`] converts into: everything
+/// done until then stays, and is sound.
 ///
 /// ```
 /// # use icefield_core::Interrupt;
 /// let interrupt = Interrupt::new();
-/// let wish = interrupt.clone();
+/// let handle = interrupt.clone();
 /// assert!(interrupt.check().is_ok());
-/// wish.raise();
+/// handle.raise();
 /// assert!(interrupt.check().is_err());
 /// ```
 #[derive(Clone)]
@@ -31,25 +32,25 @@ pub struct Interrupt(Arc<watch::Sender<bool>>);
 pub struct Interrupted;
 
 impl Interrupt {
-    /// Returns one that is not raised.
+    /// Returns an interrupt that is not raised.
     pub fn new() -> Self {
         Self(Arc::new(watch::Sender::new(false)))
     }
 
-    /// Asks the work to end at the next place where it can.
+    /// Asks the work to end at the next place where that is safe. Returns at once.
     pub fn raise(&self) {
         self.0.send_replace(true);
     }
 
-    /// Returns whether it is raised.
+    /// Returns whether the interrupt is raised.
     pub fn is_raised(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Goes on unless it is raised.
+    /// Returns `Ok` unless the interrupt is raised.
     ///
     /// # Errors
-    /// [`Interrupted`].
+    /// [`Interrupted`], which converts into the error of the work.
     pub fn check(&self) -> Result<(), Interrupted> {
         match self.is_raised() {
             true => Err(Interrupted),
@@ -57,7 +58,8 @@ impl Interrupt {
         }
     }
 
-    /// Does work that can be dropped at any time, until it is done or the interrupt is raised, whichever comes first.
+    /// Runs a future until it ends or the interrupt is raised, whichever comes first. The future is dropped in the
+    /// second case, so it must be one that may be dropped at any time.
     ///
     /// # Errors
     /// [`Interrupted`].

@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use crate::grid::within;
 use icefield_format::{ChunkGrid, DimensionShape, MAX_RANK, NodeKind, NodePath, SpecVersion};
 
-/// Why a document is not the metadata of a Zarr v3 node.
+/// The reason why a document is not the metadata of a Zarr v3 node.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetadataError {
-    /// Larger than the limit.
+    /// The document is longer than the limit of the settings.
     #[error("it has {length} bytes, more than the limit of {limit}")]
     TooLong {
         /// Its length in bytes.
@@ -24,15 +24,17 @@ pub enum MetadataError {
         /// The limit in bytes.
         limit: usize,
     },
-    /// Not JSON as the standard defines it: also `NaN`, a key twice in one object, or too deep a nesting.
+    /// The document is not JSON as the standard defines it. Also refused are `NaN`, a key twice in one object, and too
+    /// deep a nesting.
     #[error("it is not valid JSON")]
     Json(#[source] serde_json::Error),
-    /// JSON, but no Zarr v3 node.
+    /// The document is JSON, but breaks a rule of Zarr v3 metadata, which the text names.
     #[error("{0}")]
     Invalid(String),
 }
 
-/// How an array spells the keys of its chunks in a plain Zarr store.
+/// The spelling of chunk keys in a plain Zarr store (`chunk_key_encoding` of the Zarr v3 specification). A repository
+/// stores chunks by index; the spelling matters for keys that a Zarr library asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkKeyEncoding {
     /// `c`, `c/0/1`; the separator is `/` or `.`.
@@ -52,26 +54,42 @@ impl ChunkKeyEncoding {
     pub const COMMON: Self = Self::Default { separator: '/' };
 }
 
-/// The parts of an array's metadata that the engine uses.
+/// The parts of an array's metadata that the engine uses: its shape and chunk grid. Data type, codecs, fill value and
+/// attributes stay in the document.
+///
+/// ```
+/// use icefield_core::NodeMetadata;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let document = br#"{"zarr_format": 3, "node_type": "array", "shape": [5], "data_type": "int8",
+///     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+///     "chunk_key_encoding": {"name": "default"}, "fill_value": 0, "codecs": [{"name": "bytes"}]}"#;
+/// let metadata = NodeMetadata::parse(document)?;
+/// let array = metadata.array().expect("an array");
+/// assert_eq!(array.chunk_counts, [3], "the last chunk is only half inside the array");
+/// assert!(array.contains(&[2]) && !array.contains(&[3]));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArrayMetadata {
-    /// Elements per dimension.
+    /// The number of elements of each dimension. Empty for a scalar.
     pub shape: Vec<u64>,
-    /// Elements per chunk and dimension; for a sharded array, per shard. Where the chunks of a dimension have several
-    /// lengths, the longest of them: only [`grid`](Self::grid) says where such chunks lie.
+    /// The number of elements of a chunk along each dimension; for a sharded array, of a shard. Where the chunks of a
+    /// dimension have several lengths, the longest of them: only [`grid`](Self::grid) says where such chunks lie.
     pub chunk_shape: Vec<u64>,
-    /// How the elements are cut into chunks.
+    /// The division of the elements into chunks.
     pub grid: ChunkGrid,
-    /// Chunks per dimension; zero for a dimension of length zero.
+    /// The number of chunks along each dimension; zero for a dimension of length zero.
     pub chunk_counts: Vec<u32>,
-    /// Names of the dimensions, if given; `null` and empty names are `None`.
+    /// The names of the dimensions, if the document has them; `null` and empty names are `None`.
     pub dimension_names: Option<Vec<Option<String>>>,
-    /// How chunk keys are spelt in a plain Zarr store.
+    /// The spelling of the array's chunk keys in a plain Zarr store.
     pub chunk_key_encoding: ChunkKeyEncoding,
 }
 
 impl ArrayMetadata {
-    /// Returns the number of dimensions.
+    /// Returns the number of dimensions; 0 for a scalar.
     pub fn rank(&self) -> usize {
         self.shape.len()
     }
@@ -89,7 +107,7 @@ impl ArrayMetadata {
             .unwrap_or_else(regular)
     }
 
-    /// Returns whether `index` is a chunk of the grid: one coordinate per dimension, each within its count.
+    /// Returns whether `index` is a chunk of the grid: one coordinate per dimension, each below its count.
     pub fn contains(&self, index: &[u32]) -> bool {
         within(index, &self.chunk_counts)
     }
@@ -105,10 +123,11 @@ pub enum NodeMetadata {
 }
 
 impl NodeMetadata {
-    /// Reads a document that is about to be stored, strictly.
+    /// Reads a document that is about to be stored, strictly: JSON beyond the standard, such as `NaN` or a repeated
+    /// key, is refused. `limit` is the largest length in bytes.
     ///
     /// # Errors
-    /// The [`MetadataError`] that names the broken rule.
+    /// [`MetadataError::TooLong`], or the [`MetadataError`] that names the broken rule.
     pub fn parse_new(document: &[u8], limit: usize) -> Result<Self, MetadataError> {
         if document.len() > limit {
             return Err(MetadataError::TooLong {
@@ -120,7 +139,7 @@ impl NodeMetadata {
         Self::of_value(value)
     }
 
-    /// Reads a document that is stored already.
+    /// Reads a document that is stored already, as far as the engine needs it.
     ///
     /// # Errors
     /// The [`MetadataError`] that names the broken rule.
@@ -154,7 +173,7 @@ impl NodeMetadata {
         }
     }
 
-    /// Returns the array, if it is one.
+    /// Returns the array's metadata; `None` for a group.
     pub fn array(&self) -> Option<&ArrayMetadata> {
         match self {
             Self::Group => None,
@@ -360,7 +379,7 @@ fn key_encoding(encoding: Option<Named>) -> Result<ChunkKeyEncoding, MetadataErr
     }
 }
 
-/// A path and why the document given for it is refused: the context that a [`MetadataError`] lacks.
+/// A path, and the reason why its document is refused.
 #[derive(Debug, thiserror::Error)]
 #[error("the metadata of {path} is not that of a Zarr v3 array or group")]
 pub struct NodeMetadataError {

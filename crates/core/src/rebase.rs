@@ -36,7 +36,7 @@ use follow::Followed;
 use moves::Moves;
 use solve::settle;
 
-/// The outcome of a rebase.
+/// The outcome of a rebase. Match on it: an unsettled conflict is no error.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "the session may not be on the new tip"]
 pub enum RebaseOutcome {
@@ -44,7 +44,7 @@ pub enum RebaseOutcome {
     Rebased {
         /// The tip.
         onto: SnapshotId,
-        /// Commits that were passed.
+        /// The number of commits between the old base and the tip.
         commits: usize,
     },
     /// Edits collide with a commit, and no solver settled it. The session is as before.
@@ -59,10 +59,13 @@ pub enum RebaseOutcome {
 }
 
 impl Session {
-    /// Carries the edits over to the tip of the session's branch.
+    /// Carries the edits over to the tip of the session's branch, commit by commit, oldest first. It waits for writes
+    /// in flight, and changes the session only if all conflicts are settled. Nothing is committed;
+    /// [`Commit::rebase_with`](crate::Commit::rebase_with) does both.
     ///
     /// # Errors
-    /// [`RebaseError`]; the session is as before.
+    /// [`RebaseError::BaseNotInHistory`] if the branch was reset or the base has expired: open a new session and write
+    /// again. [`RebaseError::Solver`] if the solver failed; otherwise the errors of reading. The session is as before.
     pub async fn rebase(&self, solver: &dyn ConflictSolver) -> Result<RebaseOutcome, RebaseError> {
         let _hold = self.hold()?;
         let _all_writes_ended = self.in_flight().write().await;

@@ -2,63 +2,79 @@
 
 use icefield_format::DecodeLimits;
 
-/// Settings of an open repository. Plain data: print it, compare it, change it with `with_*`.
+/// Settings of an open repository. A value that can be printed, compared, and changed with `with_*`. Settings tune one
+/// process and are not stored; the [`RepositoryConfig`](crate::RepositoryConfig) holds for all processes.
+///
+/// ```
+/// use icefield_core::{ReadSettings, Settings};
+///
+/// // A small machine that reads long arrays over a slow network.
+/// let settings = Settings::default()
+///     .with_cache_bytes(64 << 20)
+///     .with_reads(ReadSettings::default().with_requests(8));
+/// assert_eq!(settings.cache_bytes, 67_108_864);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Bytes of decoded snapshots, manifests and transaction logs kept in memory. Default 256 MiB.
-    /// An object larger than this is still used, and decoded again the next time.
+    /// The memory for decoded snapshots, manifests and transaction logs, in bytes. Default 256 MiB. An object larger
+    /// than this is still used, and decoded again the next time. Chunks are not cached.
     pub cache_bytes: u64,
-    /// Manifests that one commit sends at a time; at least one. Default 64.
+    /// The number of manifests that one commit sends at the same time; at least one. Default 64.
     pub max_requests: usize,
-    /// Bytes of encoded manifests that a commit keeps in memory until it sends all its objects in one round. What goes
-    /// beyond is stored before that, while others are made. Default 8 MiB.
+    /// The memory for encoded manifests that wait until a commit sends all its objects in one round, in bytes.
+    /// Manifests beyond that are stored earlier, while others are encoded. Default 8 MiB.
     pub waiting_bytes: usize,
-    /// Limits for decoding files, against hostile ones.
+    /// The limits for decoding files, which bound the memory that a hostile file can take.
     pub decode_limits: DecodeLimits,
-    /// Largest `zarr.json` accepted, in bytes. Default 64 MiB.
+    /// The largest `zarr.json` that a session accepts, in bytes. Default 64 MiB.
     pub max_metadata_bytes: usize,
-    /// How reads of many chunks are put together.
+    /// The rules by which reads of many chunks become requests.
     pub reads: ReadSettings,
-    /// How small chunks are put together when they are written.
+    /// The rules by which small chunks are written together.
     pub packs: PackSettings,
 }
 
-/// How small chunks are put together into objects, the packs. What is not set here, the repository's configuration says
-/// (`packed_chunk_threshold_bytes`, `pack_size_bytes`); without either, no packs are written.
+/// The rules by which small chunks are written together into objects, the packs. The repository's configuration
+/// (`packed_chunk_threshold_bytes`, `pack_size_bytes`) decides for fields that are `None`; without either, no packs are
+/// written.
+///
+/// Packs save requests where a request costs more than the bytes of a chunk, as in most buckets. Readers need no
+/// setting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PackSettings {
-    /// Chunks that are too long for a manifest, and shorter than this many bytes, are written to packs. 0: none are.
+    /// The length in bytes below which a chunk is packed, if it is too long for a manifest. 0 packs none.
     pub threshold_bytes: Option<u32>,
-    /// Bytes of a full pack.
+    /// The length of a full pack, in bytes.
     pub size_bytes: Option<u32>,
-    /// Bytes of chunks that a session and its forks keep in memory until their packs are stored. Writes wait where there would be
-    /// more. A pack is at most half of that, whatever its size is set to. Default: two packs, and at least 64 MiB.
+    /// The memory for chunks that wait until their packs are stored, in bytes, for a session and its forks together. A
+    /// write waits while there is no room. A pack is at most half as long, whatever its size is set to. Default: two
+    /// packs, and at least 64 MiB.
     pub buffered_bytes: Option<usize>,
 }
 
 impl PackSettings {
-    /// Returns settings that write no packs, whatever configuration and store suggest.
+    /// Returns settings that write no packs, whatever the configuration and the store suggest.
     pub fn off() -> Self {
         Self::default().with_threshold(0)
     }
 
-    /// Returns the settings with another threshold, in bytes; 0 writes no packs.
+    /// Sets the length in bytes below which chunks are packed; 0 packs none.
     #[must_use]
     pub fn with_threshold(mut self, bytes: u32) -> Self {
         self.threshold_bytes = Some(bytes);
         self
     }
 
-    /// Returns the settings with packs of another size, in bytes.
+    /// Sets the length of a full pack, in bytes.
     #[must_use]
     pub fn with_size(mut self, bytes: u32) -> Self {
         self.size_bytes = Some(bytes);
         self
     }
 
-    /// Returns the settings with another bound on chunks in memory, in bytes.
+    /// Sets the memory for chunks that wait for their packs, in bytes.
     #[must_use]
     pub fn with_buffered_bytes(mut self, bytes: usize) -> Self {
         self.buffered_bytes = Some(bytes);
@@ -66,18 +82,19 @@ impl PackSettings {
     }
 }
 
-/// How reads of many chunks are put together into requests.
+/// The rules by which [`Session::get_many`](crate::Session::get_many) turns reads of many chunks into requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadSettings {
-    /// Chunks of one object are fetched together if no more bytes than this lie between them. Default 256 KiB.
+    /// The largest gap between two chunks of one object that are fetched together, in bytes: the gap is read and thrown
+    /// away, which is cheaper than another request. Default 256 KiB.
     pub gap_bytes: u64,
-    /// Chunks are put together up to this many bytes. One that is longer by itself is one request. Default 8 MiB.
+    /// The longest request made of several chunks, in bytes. A chunk that is longer is one request. Default 8 MiB.
     pub request_bytes: u64,
-    /// Requests in flight of one read of many chunks, at least one. Default 32.
+    /// The number of requests of one call that are in flight at the same time, at least one. Default 32.
     pub requests: usize,
-    /// Bytes that one read of many chunks has asked for and not yet handed out; one request may always be in flight.
-    /// Default 64 MiB.
+    /// The bytes that one call has asked for and not yet handed out; one request may always be in flight. It bounds the
+    /// memory of a reader that is slower than the store. Default 64 MiB.
     pub buffered_bytes: u64,
 }
 
@@ -93,7 +110,7 @@ impl Default for ReadSettings {
 }
 
 impl ReadSettings {
-    /// Returns the settings with other bounds on what is fetched together: bytes between chunks, and of a request.
+    /// Sets the largest gap between chunks that are fetched together, and the longest such request, both in bytes.
     #[must_use]
     pub fn with_coalescing(mut self, gap_bytes: u64, request_bytes: u64) -> Self {
         (self.gap_bytes, self.request_bytes) = (gap_bytes, request_bytes);
@@ -107,7 +124,7 @@ impl ReadSettings {
         self
     }
 
-    /// Returns the settings with other bounds on what is in flight: requests, and bytes.
+    /// Sets the number of requests in flight, at least one, and the bytes that may be asked for and not handed out.
     #[must_use]
     pub fn with_in_flight(mut self, requests: usize, buffered_bytes: u64) -> Self {
         (self.requests, self.buffered_bytes) = (requests.max(1), buffered_bytes);
@@ -130,42 +147,42 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Returns the settings with another bound on cached bytes.
+    /// Sets the memory for decoded metadata objects, in bytes.
     #[must_use]
     pub fn with_cache_bytes(mut self, bytes: u64) -> Self {
         self.cache_bytes = bytes;
         self
     }
 
-    /// Returns the settings with another number of manifests that a commit sends at a time; at least one.
+    /// Sets the number of manifests that a commit sends at the same time; at least one.
     #[must_use]
     pub fn with_max_requests(mut self, requests: usize) -> Self {
         self.max_requests = requests.max(1);
         self
     }
 
-    /// Returns the settings with another bound on manifests that wait for their commit, in bytes.
+    /// Sets the memory for manifests that wait for their commit, in bytes.
     #[must_use]
     pub fn with_waiting_bytes(mut self, bytes: usize) -> Self {
         self.waiting_bytes = bytes;
         self
     }
 
-    /// Returns the settings with other rules for reads of many chunks.
+    /// Sets the rules for reads of many chunks.
     #[must_use]
     pub fn with_reads(mut self, reads: ReadSettings) -> Self {
         self.reads = reads;
         self
     }
 
-    /// Returns the settings with other rules for packs.
+    /// Sets the rules for packs.
     #[must_use]
     pub fn with_packs(mut self, packs: PackSettings) -> Self {
         self.packs = packs;
         self
     }
 
-    /// Returns the settings with other limits for decoding.
+    /// Sets the limits for decoding files.
     #[must_use]
     pub fn with_decode_limits(mut self, limits: DecodeLimits) -> Self {
         self.decode_limits = limits;

@@ -12,7 +12,7 @@ use super::request::Commit;
 use crate::session::{Publication, Session};
 use crate::{CommitError, Interrupt};
 
-/// An amended commit that is being described: set what it needs, then `await` it. See [`Session::amend`].
+/// An amended commit that is being described: set its options, then `await` it. See [`Session::amend`].
 #[derive(Debug)]
 #[must_use = "nothing is amended before this is awaited"]
 pub struct Amend(Commit);

@@ -15,15 +15,16 @@ use crate::conditions::ArrayName;
 use crate::relocation::Relocations;
 use crate::splits::{self, Cells, Held, Known, SplitRules, regions};
 
-/// Which manifests a commit rewrites although no edit touches them: see [`Commit::rewrite_manifests`](super::Commit::rewrite_manifests).
+/// The manifests that a commit rewrites although no edit touches them: see
+/// [`Commit::rewrite_manifests`](super::Commit::rewrite_manifests).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ManifestRewrite {
-    /// None.
+    /// No manifest beyond those that edits touch.
     #[default]
     No,
-    /// Those of arrays that are not split as a new commit would split them.
+    /// The manifests of arrays that are not split as a new commit would split them.
     Misplaced,
-    /// Those of every array.
+    /// The manifests of every array.
     All,
 }
 

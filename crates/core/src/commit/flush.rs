@@ -15,12 +15,13 @@ use crate::session::{Moment, Phase, Session};
 use crate::{CommitError, SessionError};
 
 impl Session {
-    /// Writes all edits as a snapshot that no branch or tag points to. It can be read by its id, and adopted
-    /// by a branch or tag that is created at it or reset to it; until then it counts as garbage. The session
-    /// is read-only then, at that snapshot.
+    /// Writes all edits as a snapshot that no branch or tag points to. The snapshot can be read by its id, and adopted
+    /// by a branch or tag that is created at it or reset to it; until then it counts as garbage, which a collection
+    /// deletes once it is old enough. Afterwards the session is read-only at that snapshot.
     ///
     /// # Errors
-    /// [`CommitError::NothingToCommit`], the reasons why a session cannot be written, what the store says.
+    /// [`CommitError::NothingToCommit`] without edits; a [`SessionError`](crate::SessionError) if the session takes no
+    /// writes; the errors of the store, after which the session keeps its edits.
     pub async fn flush(&self, message: impl Into<String>) -> Result<SnapshotId, CommitError> {
         self.flush_with(message, BTreeMap::new(), false).await
     }

@@ -5,7 +5,29 @@ use icefield_storage::StorageError;
 
 use crate::rebase::Conflict;
 
-/// What became of a commit.
+/// The outcome of a commit. Losing a race is part of the normal life of a writer, so it is a value and no error.
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_core::{BranchName, CommitOutcome, NodePath, Repository, WriteMode};
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let repository = Repository::create(Arc::new(MemoryStorage::new())).await?;
+/// let (first, second) = (
+///     repository.write_session(BranchName::main()).await?,
+///     repository.write_session(BranchName::main()).await?,
+/// );
+/// let group = r#"{"zarr_format": 3, "node_type": "group"}"#;
+/// first.set_metadata(&NodePath::parse("/a")?, group.into(), WriteMode::Overwrite).await?;
+/// second.set_metadata(&NodePath::parse("/b")?, group.into(), WriteMode::Overwrite).await?;
+///
+/// assert!(matches!(first.commit("a").await?, CommitOutcome::Committed(_)));
+/// assert!(matches!(second.commit("b").await?, CommitOutcome::BranchMoved { .. }));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "the branch may have moved, or the outcome may be unknown"]
 #[non_exhaustive]

@@ -212,8 +212,9 @@ impl IntoFuture for Commit {
 }
 
 impl Session {
-    /// Waits a random time, longer after more lost races, so that other writers get their turn. A caller that rebases and commits
-    /// in a loop of its own calls it after each lost race; [`Commit::rebase_with`] does so itself.
+    /// Waits a random time, which grows with the number of lost races, so that other writers get their turn. A caller
+    /// that rebases and commits in a loop of its own calls this after each lost race; [`Commit::rebase_with`] does so
+    /// itself.
     pub async fn back_off(&self, lost: usize) {
         pause(self, lost).await;
     }

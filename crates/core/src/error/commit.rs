@@ -8,34 +8,35 @@ use super::{RepositoryError, SessionError};
 use crate::Interrupted;
 use crate::metadata::MetadataError;
 
-/// Why a commit was not attempted or not published. The branch is where it was; the session is intact.
+/// The reason why a commit was not attempted or not published. The branch is where it was, and the session keeps its
+/// edits.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommitError {
-    /// There is nothing to commit.
+    /// The session has no edits, and an empty commit was not allowed.
     #[error("there is nothing to commit: write something, or allow an empty commit")]
     NothingToCommit,
-    /// The repository was upgraded meanwhile.
+    /// The repository was upgraded to spec version 2 while the session was open.
     #[error(
         "the repository was upgraded to spec version 2 meanwhile: open it again, and write there what this session holds"
     )]
     Upgraded,
-    /// The session cannot commit.
+    /// The session takes no writes, or an object cannot be read or stored.
     #[error(transparent)]
     Session(#[from] SessionError),
     /// The branch could not be read or moved.
     #[error(transparent)]
     Refs(RefsError),
-    /// A file cannot be encoded.
+    /// A file of the commit cannot be encoded, such as one that would be too large.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// A snapshot or ref of the repository could not be had.
+    /// A snapshot or ref of the repository could not be read.
     #[error(transparent)]
     Repository(#[from] RepositoryError),
-    /// The caller asked to end it early.
+    /// The [interrupt](crate::Interrupt) of the commit was raised.
     #[error("the commit was interrupted before anything was published: commit again to go on")]
     Interrupted(#[from] Interrupted),
-    /// The edits could not be carried over to the commit that was first.
+    /// The edits could not be carried over to the commit that landed first.
     #[error("another commit was first, and the edits could not be carried over to it")]
     Rebase(#[source] RebaseError),
 }
@@ -70,7 +71,7 @@ impl From<StorageError> for CommitError {
     }
 }
 
-/// Why a rebase could not be decided. The session is as before.
+/// The reason why a rebase could not be decided. The session is as before.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RebaseError {
@@ -84,10 +85,10 @@ pub enum RebaseError {
         /// Where the branch stands.
         tip: SnapshotId,
     },
-    /// The solver failed.
+    /// The solver returned an error.
     #[error("the solver could not decide")]
     Solver(#[source] BoxError),
-    /// Merged metadata is no metadata.
+    /// The metadata that a solver merged is no metadata.
     #[error("the metadata merged from both sides is not valid")]
     Merged(#[source] MetadataError),
     /// The session cannot be rebased, or an object cannot be read.

@@ -4,23 +4,23 @@ use icefield_format::{FormatError, SnapshotId, SpecVersion};
 use icefield_refs::{FetchError, RefsError};
 use icefield_storage::{Key, StorageError};
 
-/// Why a repository could not be created or opened.
+/// The reason why a repository could not be opened, created, read or edited. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RepositoryError {
-    /// The repository does not exist.
+    /// The store holds no repository.
     #[error("there is no repository at {location}: create one first, or check the location")]
     NotFound {
         /// The store.
         location: String,
     },
-    /// There is one already.
+    /// The store holds a repository already.
     #[error("there is a repository at {location} already")]
     AlreadyExists {
         /// The store.
         location: String,
     },
-    /// Other objects are in the way.
+    /// The store holds objects that are no repository.
     #[error("cannot create a repository at {location}: it is not empty, {key} is there")]
     NotEmpty {
         /// The store.
@@ -28,7 +28,7 @@ pub enum RepositoryError {
         /// One object that is in the way.
         key: Key,
     },
-    /// The repository uses a newer version of the format.
+    /// The repository has a version of the format that this program does not know.
     #[error(
         "the repository at {location} uses a newer version of the format; this program reads and writes versions 1 and 2"
     )]
@@ -36,7 +36,7 @@ pub enum RepositoryError {
         /// The store.
         location: String,
     },
-    /// The store cannot decide races.
+    /// The store cannot decide which of two writers was first, so that commits would overwrite each other.
     #[error(
         "{location} cannot decide which of two writers was first, so it is read-only here{}",
         because(.reason)
@@ -47,7 +47,7 @@ pub enum RepositoryError {
         /// Why, and what to do, if the store says.
         reason: Option<String>,
     },
-    /// It is unknown whether the repository was created.
+    /// The store gave no answer, so that the repository may or may not have been created.
     #[error(
         "it is not known whether the repository at {location} was created: open it to find out"
     )]
@@ -57,7 +57,7 @@ pub enum RepositoryError {
         /// The error of the store.
         source: StorageError,
     },
-    /// The repository is there, and its configuration may not be.
+    /// The repository was created, and the store gave no answer when its configuration was written.
     #[error(
         "the repository at {location} was created, but it is not known whether its configuration was stored: open it and save the configuration again"
     )]
@@ -67,13 +67,13 @@ pub enum RepositoryError {
         /// The error of the store.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// No snapshot of the branch is as old as that.
+    /// All snapshots of the history are younger than the time given.
     #[error("the history of {start} has no snapshot as old as the time given")]
     NoSnapshotAtTime {
         /// Where the walk began.
         start: SnapshotId,
     },
-    /// The history is shorter than that.
+    /// The history has fewer ancestors than steps back.
     #[error("snapshot {start} has only {length} ancestors")]
     HistoryTooShort {
         /// Where the walk began.
@@ -81,7 +81,7 @@ pub enum RepositoryError {
         /// How far it got.
         length: usize,
     },
-    /// Nothing came before the first snapshot of a repository.
+    /// The first snapshot of a repository has no parent, and so no changes.
     #[error(
         "snapshot {snapshot} is the first of its repository: it changed nothing that was before"
     )]
@@ -89,7 +89,7 @@ pub enum RepositoryError {
         /// The snapshot.
         snapshot: SnapshotId,
     },
-    /// The parent of a snapshot is no longer in the history.
+    /// The parent of the snapshot has expired, so that its changes are no longer known.
     #[error(
         "what came before snapshot {snapshot} has expired, so its changes are no longer known: compare it with a snapshot that is there"
     )]
@@ -97,7 +97,7 @@ pub enum RepositoryError {
         /// The snapshot.
         snapshot: SnapshotId,
     },
-    /// The histories never met.
+    /// The two histories have no snapshot in common.
     #[error("the histories of {ours} and {theirs} have no snapshot in common")]
     NoCommonAncestor {
         /// One of them.

@@ -9,11 +9,11 @@ use icefield_storage::{Key, StorageError};
 use crate::metadata::NodeMetadataError;
 use crate::virtual_chunks::{VirtualChunkError, VirtualRefsError};
 
-/// Why a read or write of a session failed. The session is as it was before.
+/// The reason why a read or write of a session failed. The session is as it was before. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// Writes need a writable session.
+    /// The session was opened for reading; writes need one that was opened on a branch.
     #[error("the session is read-only: open a writable session on a branch")]
     ReadOnly,
     /// The session is on no branch.
@@ -24,10 +24,10 @@ pub enum SessionError {
     /// The session has been committed.
     #[error("the session was committed as {0}: open a new one to go on writing")]
     Committed(SnapshotId),
-    /// A commit is under way.
+    /// A commit or rebase of the session is under way, in another task.
     #[error("the session is being committed: wait for the commit to end")]
     CommitInProgress,
-    /// A commit's outcome is not known yet.
+    /// The outcome of the session's commit is unknown. [`Session::resolve`](crate::Session::resolve) finds out.
     #[error("the outcome of commit {0} is not known: resolve the session before writing on")]
     Unresolved(SnapshotId),
     /// The outcome of the last commit will never be known.
@@ -40,7 +40,7 @@ pub enum SessionError {
         /// The snapshot that it was based on.
         base: SnapshotId,
     },
-    /// There are edits in the way.
+    /// The operation replaces the session's edits, and there are some.
     #[error("the session has uncommitted edits: commit or discard them first")]
     UncommittedChanges,
     /// No commit of the session has an unknown outcome.
@@ -115,7 +115,7 @@ pub enum SessionError {
     /// A path that no node can have.
     #[error(transparent)]
     Path(#[from] icefield_format::PathError),
-    /// The document is no metadata.
+    /// The document is no Zarr v3 metadata.
     #[error(transparent)]
     Metadata(#[from] NodeMetadataError),
     /// The coordinates are not those of a chunk of the array.
@@ -128,7 +128,7 @@ pub enum SessionError {
         /// Chunks per dimension.
         grid: Vec<u32>,
     },
-    /// A shift has one number per dimension.
+    /// A shift needs one number per dimension.
     #[error("{path} has {expected} dimensions, and the shift has {found} numbers")]
     ShiftRank {
         /// The array.
@@ -138,7 +138,7 @@ pub enum SessionError {
         /// Numbers given.
         found: usize,
     },
-    /// A chunk means nothing in the place of a chunk of another length.
+    /// The chunks of a rectilinear grid differ in length, so that none can take another's place.
     #[error(
         "{path} has a rectilinear chunk grid, whose chunks differ in length: its chunks cannot take each other's places"
     )]
@@ -154,7 +154,7 @@ pub enum SessionError {
         /// The coordinates.
         index: ChunkIndex,
     },
-    /// Bytes that are copied to another place are at least one.
+    /// A chunk without bytes cannot be copied to a pack.
     #[error("a chunk without bytes has no place in an object: leave it where it is")]
     EmptyCopy,
     /// The array was deleted, re-created or resized while the chunk was on its way to the store.
@@ -167,7 +167,7 @@ pub enum SessionError {
         /// The coordinates.
         index: ChunkIndex,
     },
-    /// The object that holds a chunk is not there.
+    /// The object that holds the chunk does not exist. That is damage: `icefield check` finds its extent.
     #[error("the bytes of chunk {index} of {path} are missing: {key} does not exist")]
     ChunkMissing {
         /// The array.
@@ -177,7 +177,7 @@ pub enum SessionError {
         /// The object that should hold them.
         key: Key,
     },
-    /// The object that holds a chunk is too short.
+    /// The object that holds the chunk ends before the chunk does. That is damage.
     #[error("chunk {index} of {path} should be bytes {offset}..{end} of {key}, which is shorter")]
     ChunkTruncated {
         /// The array.
@@ -265,16 +265,16 @@ pub enum SessionError {
         /// The object.
         key: Key,
     },
-    /// An object of the repository could not be had.
+    /// An object of the repository could not be read.
     #[error(transparent)]
     Fetch(#[from] FetchError),
-    /// A file is not what the format says.
+    /// A file breaks a rule of the format.
     #[error(transparent)]
     Format(#[from] FormatError),
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// Work that was handed to another thread did not end.
+    /// Work that was handed to another thread ended with a panic.
     #[error("background work ended early: {0}")]
     Aborted(String),
 }

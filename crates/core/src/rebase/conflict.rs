@@ -7,7 +7,8 @@ use icefield_format::{ChunkIndex, NodeId, NodePath};
 
 /// A collision between the edits of a session and a commit that landed since.
 ///
-/// *Ours* is the session, *theirs* the commit. Every variant names the node as the session knows it.
+/// *Ours* is the session, *theirs* the commit. Every variant names the node as the session knows it, and
+/// [`kind`](Self::kind) gives the variant's name for logs and for programs in other languages.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Conflict {
@@ -149,7 +150,7 @@ pub enum Conflict {
 }
 
 impl Conflict {
-    /// Returns the path of the node.
+    /// Returns the path of the node, as the session knows it.
     pub fn path(&self) -> &NodePath {
         match self {
             Self::NewNodeConflictsWithExistingNode { path, .. }
@@ -171,7 +172,7 @@ impl Conflict {
         }
     }
 
-    /// Returns the node.
+    /// Returns the id of the node, which stays the same when the node moves.
     pub fn node(&self) -> NodeId {
         match self {
             Self::NewNodeConflictsWithExistingNode { node, .. }
@@ -193,7 +194,7 @@ impl Conflict {
         }
     }
 
-    /// Returns the name of the rule, which is that of the variant.
+    /// Returns the name of the variant, such as `ChunkDoubleUpdate`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::NewNodeConflictsWithExistingNode { .. } => "NewNodeConflictsWithExistingNode",
@@ -215,7 +216,7 @@ impl Conflict {
         }
     }
 
-    /// Returns the chunks that collide, if it is about chunks.
+    /// Returns the indices of the chunks that collide; `None` if the conflict is about metadata or whole nodes.
     pub fn chunks(&self) -> Option<&BTreeSet<ChunkIndex>> {
         match self {
             Self::ZarrMetadataUpdateOfUpdatedChunks { chunks, .. }

@@ -13,21 +13,48 @@ use crate::Session;
 use crate::change_set::{BaseView, ChangeSet, NodeChange, WrittenNode};
 use crate::grid::within;
 
-/// The answer to one conflict.
+/// The answer of a solver to one conflict.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Resolution {
-    /// No resolution: the rebase fails.
+    /// No resolution: the rebase ends with this conflict.
     Fail,
-    /// Our edit stays. Not possible where it has nowhere to go: that fails.
+    /// The session's edit stays. Where that is impossible, such as for a chunk of an array that was deleted, the rebase
+    /// ends with the conflict.
     Ours,
-    /// Our edit gives way.
+    /// The session's edit is given up.
     Theirs,
-    /// Of chunks that both wrote: these bytes take the place of both; chunks not named keep ours.
+    /// The bytes that take the place of chunks that both sides wrote, encoded as chunks of the array; chunks that are
+    /// not named keep the session's bytes. An index that does not collide makes the rebase end with the conflict.
     Merged(Vec<(ChunkIndex, Bytes)>),
 }
 
-/// Decides conflicts. Implement it to settle what only the owner of the data can settle.
+/// Decides conflicts. Implement it for decisions that depend on the data, such as the maximum of two writers:
+///
+/// ```
+/// use icefield_core::{Conflict, ConflictSolver, Resolution, Session};
+/// # type BoxError = Box<dyn std::error::Error + Send + Sync>;
+///
+/// /// Keeps our chunks, and refuses everything else.
+/// #[derive(Debug)]
+/// struct OurChunks;
+///
+/// #[async_trait::async_trait]
+/// impl ConflictSolver for OurChunks {
+///     async fn solve(
+///         &self,
+///         conflict: &Conflict,
+///         _ours: &Session,
+///         _before: &Session,
+///         _theirs: &Session,
+///     ) -> Result<Resolution, BoxError> {
+///         Ok(match conflict {
+///             Conflict::ChunkDoubleUpdate { .. } => Resolution::Ours,
+///             _ => Resolution::Fail,
+///         })
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait ConflictSolver: std::fmt::Debug + Send + Sync {
     /// Which rules decide what a conflict is.
@@ -67,15 +94,15 @@ impl ConflictSolver for Detector {
     }
 }
 
-/// Whose edit stays.
+/// The side whose edit stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VersionSelection {
     /// Neither side: the rebase fails.
     Fail,
-    /// The session's.
+    /// The session's edit stays.
     #[default]
     UseOurs,
-    /// The commit's.
+    /// The commit's edit stays.
     UseTheirs,
 }
 
@@ -89,26 +116,38 @@ impl VersionSelection {
     }
 }
 
-/// A solver with one answer per kind of conflict. The default answers are those of the reference
-/// implementation's solver.
+/// A solver with one answer for each kind of conflict. The default answers are those of the reference implementation's
+/// solver: chunks and deletions of the session win, and everything else fails.
+///
+/// ```
+/// use icefield_core::{BasicSolver, VersionSelection};
+///
+/// // An append-only job that gives way wherever another writer was first.
+/// let solver = BasicSolver::of(VersionSelection::UseTheirs);
+/// assert_eq!(solver.on_chunk_conflict, VersionSelection::UseTheirs);
+/// assert_eq!(BasicSolver::default().on_chunk_conflict, VersionSelection::UseOurs);
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BasicSolver {
-    /// Which rules decide what a conflict is.
+    /// The rules that decide what a conflict is.
     pub detector: Detector,
-    /// Of chunks that both wrote.
+    /// The answer for chunks that both sides wrote.
     pub on_chunk_conflict: VersionSelection,
-    /// Of metadata that both changed.
+    /// The answer for metadata that both sides changed, and for chunks of an array whose metadata the other side
+    /// changed.
     pub on_metadata_conflict: VersionSelection,
-    /// Of an array that we deleted and they changed; `UseOurs` deletes it.
+    /// The answer for an array that the session deleted and the commit changed; `UseOurs` deletes it.
     pub on_delete_of_updated_array: VersionSelection,
-    /// Of a group that we deleted and they changed; `UseOurs` deletes it with all that is in it now.
+    /// The answer for a group that the session deleted and the commit changed; `UseOurs` deletes it with everything
+    /// below it.
     pub on_delete_of_updated_group: VersionSelection,
-    /// Of edits to what they deleted; `UseTheirs` gives the edits up, `UseOurs` fails.
+    /// The answer for edits of a node that the commit deleted; `UseTheirs` gives the edits up, `UseOurs` fails.
     pub on_update_of_deleted: VersionSelection,
-    /// Of edits to what they moved; `UseOurs` carries the edits along to the new path, `UseTheirs` gives them up.
+    /// The answer for edits of a node that the commit moved; `UseOurs` carries the edits along to the new path,
+    /// `UseTheirs` gives them up.
     pub on_moved: VersionSelection,
-    /// Of nodes that both created; `UseOurs` puts ours in the place of theirs.
+    /// The answer for nodes that both sides created; `UseOurs` puts the session's node in the place of the commit's.
     pub on_new_node: VersionSelection,
 }
 
@@ -128,7 +167,7 @@ impl Default for BasicSolver {
 }
 
 impl BasicSolver {
-    /// Returns a solver that gives one answer to every conflict, found by the strict rules.
+    /// Returns a solver that gives one answer to every conflict, by the strict rules.
     pub fn of(selection: VersionSelection) -> Self {
         Self {
             detector: Detector::Strict,
@@ -142,7 +181,7 @@ impl BasicSolver {
         }
     }
 
-    /// Returns the same solver that carries edits along where others moved their nodes.
+    /// Returns the same solver, except that it carries edits along to the new paths of nodes that the commit moved.
     #[must_use]
     pub fn follow_moves(self) -> Self {
         Self {

@@ -18,7 +18,26 @@ use crate::session::{CollectionHold, Session};
 use crate::virtual_chunks::{VirtualAccess, VirtualStores};
 use crate::{RepositoryError, Settings};
 
-/// How to open or create a repository: components given to it, settings that tune it.
+/// The components and settings with which a repository is opened or created. See [`Repository::builder`].
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_core::{Repository, RepositoryConfig, Settings};
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut config = RepositoryConfig::default();
+/// config.inline_chunk_threshold_bytes = Some(1024);
+/// let repository = Repository::builder(Arc::new(MemoryStorage::new()))
+///     .settings(Settings::default().with_cache_bytes(64 << 20))
+///     .config(config)
+///     .create()
+///     .await?;
+/// assert_eq!(repository.stored_config().inline_chunk_threshold_bytes, Some(1024));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct RepositoryBuilder {
     pub(super) storage: Arc<dyn Storage>,
@@ -47,58 +66,63 @@ impl RepositoryBuilder {
         }
     }
 
-    /// Tunes this process.
+    /// Sets the settings of this process, such as the size of the cache. They are not stored.
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Sets configuration that takes precedence over the stored one; [`RepositoryBuilder::create`] stores it.
+    /// Sets configuration that takes precedence over the stored one. [`RepositoryBuilder::create`] stores it;
+    /// [`RepositoryBuilder::open`] does not.
     #[must_use]
     pub fn config(mut self, config: RepositoryConfig) -> Self {
         self.config = config;
         self
     }
 
-    /// Takes the time from `clock`.
+    /// Sets the clock that dates commits and measures the age of sessions; the system's unless set. Tests set one that
+    /// they can move.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Draws ids from `entropy`.
+    /// Sets the source of randomness from which ids and pauses are drawn; the system's unless set. Two handles with the
+    /// same seed draw the same ids: only tests may do that.
     #[must_use]
     pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
         self.entropy = entropy;
         self
     }
 
-    /// Lets the repository refer to foreign objects. Without it, virtual chunks cannot be read; all else can.
+    /// Grants the repository access to objects outside of it. Without grants, virtual chunks cannot be read; everything
+    /// else can.
     #[must_use]
     pub fn virtual_access(mut self, access: VirtualAccess) -> Self {
         self.access = access;
         self
     }
 
-    /// Chooses the version of the format that [`RepositoryBuilder::create`] makes a repository of. Default 1, which every
-    /// reader opens. A repository that is opened has its own.
+    /// Sets the version of the format of a repository that [`RepositoryBuilder::create`] makes. Default 1, which every
+    /// reader opens. A repository that is opened keeps its own version.
     #[must_use]
     pub fn spec_version(mut self, version: SpecVersion) -> Self {
         self.spec_version = version;
         self
     }
 
-    /// Lets [`RepositoryBuilder::create`] have company: objects whose keys are none of a repository's may be there. Those
-    /// that a repository would take for its own are still in the way.
+    /// Lets [`RepositoryBuilder::create`] accept a store that contains objects whose keys no repository uses. Objects
+    /// that a repository would take for its own are refused all the same.
     #[must_use]
     pub fn among_other_objects(mut self) -> Self {
         self.among_others = true;
         self
     }
 
-    /// Gives a new repository the first snapshot of another one, as it is stored there.
+    /// Sets the first snapshot of a new repository: the file of another repository's, as it is stored there. Copies use
+    /// it.
     #[must_use]
     pub fn initial_snapshot(mut self, file: Bytes) -> Self {
         self.initial = Some(file);
@@ -118,10 +142,12 @@ impl RepositoryBuilder {
         self.storage.to_string()
     }
 
-    /// Opens the repository.
+    /// Opens the repository. Costs one round of requests, and writes nothing.
     ///
     /// # Errors
-    /// [`RepositoryError::NotFound`], [`RepositoryError::NewerSpecVersion`], what the store says.
+    /// - [`RepositoryError::NotFound`]: the store holds no repository.
+    /// - [`RepositoryError::NewerSpecVersion`]: the repository has a version of the format later than 2.
+    /// - Otherwise the errors of the store.
     pub async fn open(self) -> Result<Repository, RepositoryError> {
         let (repository, main) = self.open_with(&BranchName::main()).await?;
         // A damaged main can be reset; reading it is an error.
@@ -129,8 +155,8 @@ impl RepositoryBuilder {
         Ok(repository)
     }
 
-    /// Opens the repository and a session that reads one revision of it, with one round of requests fewer
-    /// than the two apart: the ref is read together with what opening must read.
+    /// Opens the repository and a session that reads one revision of it. This takes one round of requests fewer than
+    /// the two apart, because the ref is read together with the objects that opening needs.
     ///
     /// # Errors
     /// As [`RepositoryBuilder::open`] and [`Repository::read_session`].
@@ -151,10 +177,10 @@ impl RepositoryBuilder {
         Ok((repository, session))
     }
 
-    /// As [`Repository::hold_collections`], of a repository that need not open: for work that mends it.
+    /// As [`Repository::hold_collections`], for a repository that cannot be opened: repairs use it.
     ///
     /// # Errors
-    /// [`RepositoryError::CollectionRunning`], what the store says.
+    /// [`RepositoryError::CollectionRunning`], and the errors of the store.
     pub async fn hold_collections(self) -> Result<CollectionHold, RepositoryError> {
         let ledger = self.ledger()?;
         self.repository(ledger, None).hold_collections().await
@@ -178,12 +204,16 @@ impl RepositoryBuilder {
         }
     }
 
-    /// Creates the repository: its first snapshot, then its main branch, which decides among several that
-    /// create it at once, then its configuration, if it is not all default.
+    /// Creates the repository: first the initial snapshot, then the branch `main`, whose conditional write decides
+    /// among several processes that create it at once, then the configuration, if it is not all default.
     ///
     /// # Errors
-    /// [`RepositoryError::AlreadyExists`], [`RepositoryError::NotEmpty`],
-    /// [`RepositoryError::UnsafeStore`], [`RepositoryError::CreateUnknown`], what the store says.
+    /// - [`RepositoryError::AlreadyExists`]: the store holds a repository.
+    /// - [`RepositoryError::NotEmpty`]: the store holds other objects; the message names one.
+    /// - [`RepositoryError::UnsafeStore`]: the store cannot decide which of two writers was first.
+    /// - [`RepositoryError::CreateUnknown`] and [`RepositoryError::ConfigNotStored`]: the store gave no answer; open
+    ///   the repository to find out.
+    /// - Otherwise the errors of the store.
     pub async fn create(self) -> Result<Repository, RepositoryError> {
         self.check_store().await?;
         let ledger = self.ledger()?;
@@ -217,7 +247,7 @@ impl RepositoryBuilder {
         Ok(self.repository(ledger, stored))
     }
 
-    /// Opens the repository, or creates it if there is none; any number of processes may do so at the same time.
+    /// Opens the repository, or creates it if there is none. Any number of processes may call this at the same time.
     ///
     /// # Errors
     /// As [`RepositoryBuilder::open`] and [`RepositoryBuilder::create`].
@@ -315,7 +345,7 @@ impl RepositoryBuilder {
 }
 
 impl Repository {
-    /// Begins to open or create the repository at a store.
+    /// Returns a builder that opens or creates the repository at a store.
     pub fn builder(storage: Arc<dyn Storage>) -> RepositoryBuilder {
         RepositoryBuilder::new(storage)
     }
@@ -344,10 +374,10 @@ impl Repository {
         Self::builder(storage).open_or_create().await
     }
 
-    /// Returns whether there is a repository at a store.
+    /// Returns whether a store holds a repository, of whatever version. Reads, and writes nothing.
     ///
     /// # Errors
-    /// What the store says.
+    /// The errors of the store.
     pub async fn exists(storage: Arc<dyn Storage>) -> Result<bool, RepositoryError> {
         match Self::open(storage).await {
             Ok(_) | Err(RepositoryError::NewerSpecVersion { .. }) => Ok(true),

@@ -13,7 +13,26 @@ use crate::objects::CacheStatistics;
 use crate::virtual_chunks::{VirtualAccess, VirtualSource};
 use crate::{RepositoryError, VirtualChunkError};
 
-/// An open repository. A cheap shared handle.
+/// An open repository. A cheap handle: clones share the cache of decoded objects, the configuration and the settings.
+///
+/// ```
+/// use std::sync::Arc;
+/// use futures::TryStreamExt;
+/// use icefield_core::{BranchName, EditOutcome, Repository};
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let repository = Repository::create(Arc::new(MemoryStorage::new())).await?;
+/// let tip = repository.resolve(&BranchName::main().into()).await?;
+/// let outcome = repository.create_branch("experiment", tip).await?;
+/// assert!(matches!(outcome, EditOutcome::Done(_)));
+///
+/// let history: Vec<_> = repository.ancestry(tip).try_collect().await?;
+/// assert_eq!(history.len(), 1, "the initial snapshot");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Repository(pub(super) Arc<Shared>);
 
@@ -27,7 +46,7 @@ impl Repository {
         &self.0
     }
 
-    /// Returns the store.
+    /// Returns the store that this handle reads and writes.
     pub fn storage(&self) -> &Arc<dyn Storage> {
         &self.0.storage
     }
@@ -42,18 +61,20 @@ impl Repository {
         &self.0.entropy
     }
 
-    /// Returns the ledger, for those who need the states that edits are conditional on, or walk over histories.
+    /// Returns the ledger, for callers that need the states on which edits are conditional, or that walk over
+    /// histories.
     pub fn ledger(&self) -> &Ledger {
         &self.0.ledger
     }
 
-    /// Returns what this handle lets the repository refer to.
+    /// Returns the grants that this handle was opened with: the places outside the repository that its chunk refs may
+    /// lead to.
     pub fn virtual_access(&self) -> &VirtualAccess {
         self.0.virtual_stores.access()
     }
 
-    /// Returns the prefix of the container that the location of a virtual chunk lies in, as the configuration in force
-    /// spells it.
+    /// Returns the prefix of the container that covers the location of a virtual chunk, as the configuration in force
+    /// spells it; `None` if no container does.
     pub fn container_of(&self, location: &str) -> Option<String> {
         let in_force = self.0.configs.in_force();
         let location = in_force.containers.resolve(location).ok()?;
@@ -84,14 +105,15 @@ impl Repository {
         found.await.is_ok()
     }
 
-    /// Returns how many seconds this machine's clock was ahead of the store's at the last commit, if they were
-    /// more than ten minutes apart. The times in the history are those of this clock.
+    /// Returns how many seconds this machine's clock was ahead of the store's at the last commit, negative if it was
+    /// behind; `None` if the two were at most ten minutes apart. The times in the history are those of this machine's
+    /// clock.
     pub fn clock_ahead(&self) -> Option<i64> {
         let seconds = self.0.clock_ahead.load(Ordering::Relaxed);
         (seconds.unsigned_abs() > CLOCK_TOLERANCE).then_some(seconds)
     }
 
-    /// Returns what the cache of decoded objects holds.
+    /// Returns how many objects the cache of decoded objects holds, and how many bytes.
     pub fn cache_statistics(&self) -> CacheStatistics {
         self.0.objects.statistics()
     }
@@ -119,7 +141,8 @@ impl Repository {
         })))
     }
 
-    /// Returns the configuration in force: the caller's settings over the stored ones over the defaults.
+    /// Returns the configuration in force: the caller's values take precedence over the stored ones, and those over the
+    /// defaults.
     pub fn config(&self) -> RepositoryConfig {
         self.0.configs.in_force().config.clone()
     }
@@ -130,21 +153,23 @@ impl Repository {
         self.0.pack_rules().size() as u64
     }
 
-    /// Returns the configuration that is stored, without what this handle was opened with.
+    /// Returns the stored configuration, without the values that this handle was opened with.
     pub fn stored_config(&self) -> RepositoryConfig {
         let stored = self.0.configs.stored();
         stored.map(|stored| stored.config).unwrap_or_default()
     }
 
-    /// Returns whether a configuration is stored, as far as this handle has read.
+    /// Returns whether a configuration is stored, as of this handle's last read of it.
     pub fn has_stored_config(&self) -> bool {
         self.0.configs.stored().is_some()
     }
 
-    /// Stores a configuration, unless another writer has changed the stored one since this handle read it.
+    /// Stores a configuration in place of the stored one, under the condition that no other writer has changed it since
+    /// this handle read it. From then on it is in force in this handle; others see it when they open the repository or
+    /// call [`Repository::reload_config`].
     ///
     /// # Errors
-    /// [`icefield_refs::RefsError::Config`] if it cannot be encoded, and what the store says.
+    /// [`icefield_refs::RefsError::Config`] if it cannot be encoded, and the errors of the store.
     pub async fn save_config(
         &self,
         config: RepositoryConfig,
@@ -165,7 +190,7 @@ impl Repository {
     /// Reads the stored configuration again, after another handle has changed it.
     ///
     /// # Errors
-    /// [`icefield_refs::RefsError::Config`] and what the store says; the configuration in force stays.
+    /// [`icefield_refs::RefsError::Config`] and the errors of the store; the configuration in force stays.
     pub async fn reload_config(&self) -> Result<RepositoryConfig, RepositoryError> {
         self.0.configs.store(self.0.ledger.config().await?);
         Ok(self.config())

@@ -13,18 +13,19 @@ use super::Repository;
 use crate::{Diff, RepositoryError};
 
 impl Repository {
-    /// Lists branches and tags.
+    /// Returns the names of all branches and tags. Takes one listing, or one read in version 2; no ref is resolved.
     ///
     /// # Errors
-    /// What the store says.
+    /// The errors of the store.
     pub async fn refs(&self) -> Result<RefList, RepositoryError> {
         Ok(self.0.ledger.list().await?)
     }
 
-    /// Walks a history, newest first.
+    /// Walks a history from a snapshot to the initial one, newest first. Objects are read as the stream is polled.
     ///
     /// # Errors
-    /// In the stream: [`RefsError::Fetch`], [`RefsError::Cycle`].
+    /// In the stream: [`RefsError::Fetch`] for a snapshot that cannot be read, [`RefsError::Cycle`] for a damaged
+    /// history.
     pub fn ancestry(
         &self,
         start: SnapshotId,
@@ -32,10 +33,11 @@ impl Repository {
         self.0.ledger.ancestry(start)
     }
 
-    /// Creates a branch.
+    /// Creates a branch that points to a snapshot. The outcome is `Refused` if the name is in use.
     ///
     /// # Errors
-    /// A name that is not allowed for new refs, [`RefsError::SnapshotNotFound`], what the store says.
+    /// A name that is not allowed for new refs, [`RefsError::SnapshotNotFound`], and the errors of the store. Nothing
+    /// was changed.
     pub async fn create_branch(
         &self,
         name: &str,
@@ -47,10 +49,12 @@ impl Repository {
         self.put_ref(target, put).await
     }
 
-    /// Moves a branch to any snapshot. With `expected`, only if it points there now.
+    /// Moves a branch to any snapshot, also one that is not in its history. With `expected`, only if the branch points
+    /// there now, so that no commit is lost unseen. Open sessions on the branch cannot commit before they are rebased.
     ///
     /// # Errors
-    /// [`RefsError::BranchNotFound`], [`RefsError::SnapshotNotFound`], what the store says.
+    /// [`RefsError::BranchNotFound`], [`RefsError::SnapshotNotFound`], and the errors of the store. Nothing was
+    /// changed.
     pub async fn reset_branch(
         &self,
         name: &BranchName,
@@ -77,10 +81,10 @@ impl Repository {
         self.put_ref(target, put).await
     }
 
-    /// Deletes a branch; its snapshots stay until they are collected.
+    /// Deletes a branch. Its snapshots can be read by id until a collection deletes those that no other ref reaches.
     ///
     /// # Errors
-    /// [`RefsError::MainIsPermanent`], [`RefsError::BranchNotFound`], what the store says.
+    /// [`RefsError::MainIsPermanent`], [`RefsError::BranchNotFound`], and the errors of the store.
     pub async fn delete_branch(&self, name: &BranchName) -> Result<EditOutcome, RepositoryError> {
         if name.is_main() {
             return Err(RefsError::MainIsPermanent.into());
@@ -93,10 +97,12 @@ impl Repository {
         Ok(self.0.ledger.apply(edit).await?)
     }
 
-    /// Creates a tag.
+    /// Creates a tag, which points to one snapshot for ever. The outcome is `Refused` if the name is in use, or
+    /// belonged to a tag that was deleted.
     ///
     /// # Errors
-    /// A name that is not allowed for new refs, [`RefsError::SnapshotNotFound`], what the store says.
+    /// A name that is not allowed for new refs, [`RefsError::SnapshotNotFound`], and the errors of the store. Nothing
+    /// was changed.
     pub async fn create_tag(
         &self,
         name: &str,
@@ -108,48 +114,49 @@ impl Repository {
         self.put_ref(target, put).await
     }
 
-    /// Deletes a tag; its name stays taken.
+    /// Deletes a tag. Its name is never used again, so that no reader can take one version for another.
     ///
     /// # Errors
-    /// What the store says.
+    /// The errors of the store.
     pub async fn delete_tag(&self, name: &TagName) -> Result<EditOutcome, RepositoryError> {
         let edit = Edit::DeleteTag { name: name.clone() };
         Ok(self.0.ledger.apply(edit).await?)
     }
 
-    /// Compares two snapshots, whatever their histories.
+    /// Compares two snapshots, whatever their histories. Reads the manifests in which they differ.
     ///
     /// # Errors
-    /// Objects that cannot be read.
+    /// An object that cannot be read.
     pub async fn diff(&self, from: SnapshotId, to: SnapshotId) -> Result<Diff, RepositoryError> {
         Diff::between(&self.0, from, to).await
     }
 
-    /// Reads and decodes one manifest.
+    /// Reads and decodes one manifest. It comes from the cache if it is there.
     ///
     /// # Errors
-    /// An object that cannot be read.
+    /// An object that does not exist, is damaged, or cannot be read.
     pub async fn manifest(&self, id: ManifestId) -> Result<Arc<Manifest>, RepositoryError> {
         Ok(self.0.objects.manifest(id).await?)
     }
 
-    /// Reads and decodes one snapshot.
+    /// Reads and decodes one snapshot. It comes from the cache if it is there.
     ///
     /// # Errors
-    /// An object that cannot be read.
+    /// An object that does not exist, is damaged, or cannot be read.
     pub async fn snapshot(&self, id: SnapshotId) -> Result<Arc<Snapshot>, RepositoryError> {
         Ok(self.0.objects.snapshot(id).await?)
     }
 
-    /// Forgets a snapshot: its next use reads what is stored. Expiration gives snapshots other parents.
+    /// Removes a snapshot from the cache: its next use reads the store. Expiration calls it, because it gives snapshots
+    /// other parents.
     pub fn forget_snapshot(&self, id: SnapshotId) {
         SnapshotSource::forget(&*self.0.objects, id);
     }
 
-    /// Reads and decodes the transaction log of one snapshot.
+    /// Reads and decodes the transaction log of one snapshot: the nodes and chunks that its commit changed.
     ///
     /// # Errors
-    /// An object that cannot be read.
+    /// An object that does not exist, is damaged, or cannot be read.
     pub async fn transaction_log(
         &self,
         id: SnapshotId,

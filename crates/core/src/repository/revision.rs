@@ -9,27 +9,34 @@ use icefield_refs::{BranchName, TagName, TagState};
 use super::Repository;
 use crate::RepositoryError;
 
-/// Where a [`Revision`] begins.
+/// The ref or snapshot from which a [`Revision`] is counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Start {
-    /// The tip of a branch.
+    /// The tip of a branch, at the moment when the revision is resolved.
     Branch(BranchName),
     /// The snapshot that a tag points to.
     Tag(TagName),
-    /// A snapshot.
+    /// The snapshot with this id, whether a ref reaches it or not.
     Snapshot(SnapshotId),
 }
 
-/// A snapshot, said in one of the ways in which people say it: a ref or an id, then optionally a time, then
-/// optionally a number of steps back.
+/// The name of a snapshot: a ref or an id, then optionally a time, then optionally a number of steps back. Names of
+/// branches and tags, and ids of snapshots, convert into one.
+///
+/// ```
+/// use icefield_core::{BranchName, Revision};
+///
+/// let revision = Revision::from(BranchName::main()).back(2);
+/// assert_eq!(revision.back, 2, "the grandparent of the tip");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revision {
-    /// Where to begin.
+    /// The ref or snapshot to begin with.
     pub start: Start,
-    /// The newest snapshot of the history that is not younger than this.
+    /// If set, the newest snapshot of the history that is not younger than this time.
     pub as_of: Option<SystemTime>,
-    /// Steps towards the first snapshot.
+    /// The number of parents to go back, after the time has been applied.
     pub back: usize,
 }
 
@@ -62,14 +69,14 @@ impl From<SnapshotId> for Revision {
 }
 
 impl Revision {
-    /// Returns the revision as it was at a time.
+    /// Returns the revision as it was at a time, by the times in the history.
     #[must_use]
     pub fn at(mut self, time: SystemTime) -> Self {
         self.as_of = Some(time);
         self
     }
 
-    /// Returns the revision a number of snapshots before.
+    /// Returns the revision that is a number of snapshots earlier. Calls add up.
     #[must_use]
     pub fn back(mut self, steps: usize) -> Self {
         self.back += steps;
@@ -78,11 +85,14 @@ impl Revision {
 }
 
 impl Repository {
-    /// Finds the snapshot that a revision means.
+    /// Finds the snapshot that a revision names. Costs one read for a ref; steps and times read the history as far as
+    /// they go back.
     ///
     /// # Errors
-    /// A ref that does not exist, [`RepositoryError::NoSnapshotAtTime`],
-    /// [`RepositoryError::HistoryTooShort`], objects that cannot be read.
+    /// - [`RepositoryError::Refs`]: the branch, tag or snapshot does not exist.
+    /// - [`RepositoryError::NoSnapshotAtTime`]: all snapshots of the history are younger.
+    /// - [`RepositoryError::HistoryTooShort`]: there are fewer ancestors than steps.
+    /// - Otherwise an object that cannot be read.
     pub async fn resolve(&self, revision: &Revision) -> Result<SnapshotId, RepositoryError> {
         let refs = &self.0.ledger;
         let start = match &revision.start {

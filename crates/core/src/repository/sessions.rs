@@ -11,10 +11,13 @@ use crate::RepositoryError;
 use crate::session::{Base, Session};
 
 impl Repository {
-    /// Opens a session that reads one snapshot.
+    /// Opens a session that reads one snapshot. A branch or tag is resolved once, here: the session shows the same
+    /// snapshot whatever is committed later.
+    ///
+    /// Where the configuration says so (`manifest.preload`), the session begins to fetch manifests in the background.
     ///
     /// # Errors
-    /// A ref, snapshot or time that does not exist; an object that cannot be read.
+    /// The ref, snapshot or time does not exist, or an object cannot be read.
     pub async fn read_session(
         &self,
         revision: impl Into<Revision>,
@@ -37,11 +40,14 @@ impl Repository {
         Ok(Session::read_only(Arc::clone(&self.0), base, branch).begin_preload())
     }
 
-    /// Opens a session that writes to a branch.
+    /// Opens a session that writes to a branch, based on the branch's tip at this moment. Nothing is locked: other
+    /// sessions may commit first, and this one then rebases or begins again.
     ///
     /// # Errors
-    /// [`icefield_refs::RefsError::BranchNotFound`]; [`icefield_refs::RefsError::NotOnline`]; [`RepositoryError::UnsafeStore`] if the store cannot decide
-    /// races; an object that cannot be read.
+    /// - [`icefield_refs::RefsError::BranchNotFound`]: create the branch first.
+    /// - [`icefield_refs::RefsError::NotOnline`]: the repository's status forbids writes.
+    /// - [`RepositoryError::UnsafeStore`]: the store cannot decide races.
+    /// - Otherwise an object that cannot be read.
     pub async fn write_session(
         &self,
         branch: impl Into<BranchName>,
@@ -52,10 +58,11 @@ impl Repository {
         Ok(Session::writable(Arc::clone(&self.0), base, branch, tip).begin_preload())
     }
 
-    /// Opens a session that writes to a branch, and takes no edits but moves. Ordinary sessions take moves beside other edits.
+    /// Opens a session that writes to a branch and takes no edits but moves. Ordinary sessions take moves together with
+    /// other edits, too.
     ///
     /// # Errors
-    /// [`RepositoryError::NeedsSpecVersion2`], and as [`Repository::write_session`].
+    /// [`RepositoryError::NeedsSpecVersion2`], and those of [`Repository::write_session`].
     pub async fn rearrange_session(
         &self,
         branch: impl Into<BranchName>,
@@ -77,7 +84,7 @@ impl Repository {
         Ok(self.0.ledger.branch_to_write(branch).await?)
     }
 
-    /// Opens a writable session that belongs to no branch. It can be flushed, not committed.
+    /// Opens a writable session that belongs to no branch. It can be flushed ([`Session::flush`]), and not committed.
     ///
     /// # Errors
     /// An object that cannot be read.

@@ -13,7 +13,7 @@ use super::{Repository, RepositoryBuilder};
 use crate::RepositoryError;
 
 impl Repository {
-    /// Returns the version of the format that the repository has.
+    /// Returns the version of the format that the repository has. It is read when the repository is opened.
     pub fn spec_version(&self) -> SpecVersion {
         self.0.ledger.spec_version()
     }
@@ -30,7 +30,7 @@ impl Repository {
         self.builder_again().upgrade(options).await
     }
 
-    /// Says what [`Repository::upgrade`] would do, and writes nothing.
+    /// Returns the steps that [`Repository::upgrade`] would take, and writes nothing.
     ///
     /// # Errors
     /// As [`Repository::upgrade`].
@@ -50,19 +50,19 @@ impl Repository {
             .entropy(Arc::clone(&shared.entropy))
     }
 
-    /// Returns whether the repository may be changed.
+    /// Returns whether the repository accepts writes, and the reason if it does not. Spec version 2 only.
     ///
     /// # Errors
-    /// [`RefsError::OnlySpecV2`] and what the store says.
+    /// [`RefsError::OnlySpecV2`], and the errors of the store.
     pub async fn status(&self) -> Result<RepoStatus, RepositoryError> {
         Ok(self.0.ledger.status().await?)
     }
 
-    /// Sets whether the repository may be changed, why not, and since when, which is now unless said. Sessions that are open
-    /// cannot commit from then on either.
+    /// Sets whether the repository accepts writes, with a reason and a time, which is now unless given. Open sessions
+    /// cannot commit to a repository that is not online either.
     ///
     /// # Errors
-    /// [`RefsError::OnlySpecV2`] and what the store says; nothing was changed.
+    /// [`RefsError::OnlySpecV2`], and the errors of the store. Nothing was changed.
     pub async fn set_status(
         &self,
         availability: Availability,
@@ -77,18 +77,18 @@ impl Repository {
         .await
     }
 
-    /// Returns which features the repository allows.
+    /// Returns the operations that the repository allows and forbids. Spec version 2 only.
     ///
     /// # Errors
-    /// [`RefsError::OnlySpecV2`] and what the store says.
+    /// [`RefsError::OnlySpecV2`], and the errors of the store.
     pub async fn feature_flags(&self) -> Result<FeatureFlags, RepositoryError> {
         Ok(self.0.ledger.flags().await?)
     }
 
-    /// Allows or forbids a feature; none is its default.
+    /// Allows or forbids an operation; `None` restores the default of the flag.
     ///
     /// # Errors
-    /// [`RefsError::OnlySpecV2`], [`RefsError::NotOnline`], and what the store says; nothing was changed.
+    /// [`RefsError::OnlySpecV2`], [`RefsError::NotOnline`], and the errors of the store. Nothing was changed.
     pub async fn set_feature_flag(
         &self,
         flag: FeatureFlag,
@@ -97,18 +97,20 @@ impl Repository {
         self.edit_state(Edit::SetFlag { flag, value }).await
     }
 
-    /// Returns the metadata of the repository as a whole.
+    /// Returns the metadata of the repository as a whole, JSON values by name. Spec version 2 only; the metadata of a
+    /// commit is in the history.
     ///
     /// # Errors
-    /// [`RefsError::OnlySpecV2`], [`RefsError::InvalidRepo`], and what the store says.
+    /// [`RefsError::OnlySpecV2`], [`RefsError::InvalidRepo`], and the errors of the store.
     pub async fn metadata(&self) -> Result<BTreeMap<String, Value>, RepositoryError> {
         Ok(self.0.ledger.metadata().await?)
     }
 
-    /// Replaces the metadata of the repository as a whole.
+    /// Replaces the metadata of the repository as a whole. Keys that another writer sets at the same time may be lost;
+    /// [`Repository::update_metadata`] keeps them.
     ///
     /// # Errors
-    /// [`RefsError::OnlySpecV2`], [`RefsError::NotOnline`], and what the store says; nothing was changed.
+    /// [`RefsError::OnlySpecV2`], [`RefsError::NotOnline`], and the errors of the store. Nothing was changed.
     pub async fn set_metadata(
         &self,
         metadata: BTreeMap<String, Value>,
@@ -116,7 +118,7 @@ impl Repository {
         self.edit_state(Edit::SetMetadata { metadata }).await
     }
 
-    /// Sets some keys of the metadata of the repository as a whole. What other writers set at the same time stays.
+    /// Sets some keys of the metadata of the repository as a whole. Keys that other writers set at the same time stay.
     ///
     /// # Errors
     /// As [`Repository::set_metadata`].
@@ -127,10 +129,11 @@ impl Repository {
         self.edit_state(Edit::UpdateMetadata { entries }).await
     }
 
-    /// Returns what was done to the repository, newest first. The stream ends after the first error.
+    /// Returns the operations on the repository, newest first: commits, edits of refs, collections and so on, each with
+    /// its time. The stream reads backups of `repo` as far as it is polled, and ends after the first error.
     ///
     /// # Errors
-    /// [`RefsError::OnlySpecV2`] and what the store says.
+    /// [`RefsError::OnlySpecV2`], and the errors of the store.
     pub async fn operations(
         &self,
     ) -> Result<BoxStream<'static, Result<Update, RefsError>>, RepositoryError> {

@@ -37,7 +37,7 @@ impl RepositoryBuilder {
         Ok(upgraded?)
     }
 
-    /// Says what [`RepositoryBuilder::upgrade`] would do, and writes nothing.
+    /// Returns the steps that [`RepositoryBuilder::upgrade`] would take, and writes nothing.
     ///
     /// # Errors
     /// As [`RepositoryBuilder::upgrade`].

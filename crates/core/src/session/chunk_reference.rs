@@ -111,15 +111,15 @@ impl ChunkReference {
     }
 }
 
-/// Where the bytes of a chunk live.
+/// The place where the bytes of a chunk are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChunkLocation {
-    /// In the manifest.
+    /// In the manifest, with the reference.
     Inline {
         /// Bytes.
         length: u64,
     },
-    /// In a chunk object of the repository.
+    /// In a chunk object of the repository, which a chunk may share with others.
     Native {
         /// The object.
         id: ChunkId,

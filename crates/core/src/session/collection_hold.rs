@@ -15,7 +15,8 @@ use crate::collection::{CollectionState, LEASED_AFTER, Lease, store_time, time_o
 use crate::repository::Shared;
 use crate::{Repository, RepositoryError};
 
-/// Holds back every collection that begins while it is there, for work that refers to what nothing referred to before.
+/// Holds back every collection that begins while this value exists, for work that creates references to objects that no
+/// ref reaches.
 #[derive(Debug)]
 #[must_use = "it holds collections back until it is released"]
 pub struct CollectionHold {
@@ -25,10 +26,11 @@ pub struct CollectionHold {
 }
 
 impl CollectionHold {
-    /// Renews it if it was not for a quarter of an hour: one that is not renewed for an hour holds nothing back.
+    /// Renews the hold if its last renewal was a quarter of an hour ago. A hold that is not renewed for an hour holds
+    /// nothing back: long work calls this between its steps.
     ///
     /// # Errors
-    /// What the store says.
+    /// The errors of the store.
     pub async fn keep(&self) -> Result<(), RepositoryError> {
         let mut told = self.told.lock().await;
         if told.at.elapsed(&*self.shared.clock) >= LEASED_AFTER {
@@ -41,7 +43,7 @@ impl CollectionHold {
         Ok(())
     }
 
-    /// Lets collections go on.
+    /// Ends the hold: collections may begin.
     pub async fn release(self) {
         end(&self.shared, self.key).await;
     }
@@ -103,10 +105,11 @@ impl Repository {
         })
     }
 
-    /// Holds back collections, if none is running: what is looked for from now on stays.
+    /// Holds back collections, if none is running: objects that exist from now on stay until the hold ends.
     ///
     /// # Errors
-    /// [`RepositoryError::CollectionRunning`], what the store says.
+    /// [`RepositoryError::CollectionRunning`]: try again when that collection has ended. Otherwise the errors of the
+    /// store.
     pub async fn hold_collections(&self) -> Result<CollectionHold, RepositoryError> {
         let hold = self.hold().await?;
         match hold.read_collection().await {

@@ -15,7 +15,8 @@ use crate::change_set::PendingChunk;
 use crate::collection::Lease;
 use crate::{Repository, RepositoryError, SessionError, WriteMode};
 
-/// The lease of a session, for another one that goes on after it. Its text is `ID:START`.
+/// The lease of a session, with which another session continues its work, also in another process. Its text is
+/// `ID:START`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeasePass {
     id: [u8; 12],
@@ -24,7 +25,7 @@ pub struct LeasePass {
 }
 
 impl LeasePass {
-    /// Reads the text of a pass; `None` if it is none.
+    /// Reads the text of a pass; `None` if the text is no pass.
     pub fn parse(text: &str) -> Option<Self> {
         let (id, started) = text.split_once(':')?;
         let id: ChunkId = id.parse().ok()?;
@@ -42,10 +43,10 @@ impl std::fmt::Display for LeasePass {
 }
 
 impl Session {
-    /// Makes durable what was written, renews the lease, and returns it for a session that goes on after this one.
+    /// Makes all written chunks durable, renews the lease, and returns it for a session that continues this one's work.
     ///
     /// # Errors
-    /// What the store says.
+    /// The errors of the store.
     pub async fn lease_pass(&self) -> Result<LeasePass, SessionError> {
         let _all_writes_ended = self.ready_to_send().await?;
         self.renew_lease().await?;
@@ -92,7 +93,8 @@ impl Session {
 }
 
 impl Repository {
-    /// As [`Repository::write_session`], for one that goes on after a session that broke off.
+    /// As [`Repository::write_session`], for a session that continues the work of one that broke off. It takes over
+    /// that session's lease.
     ///
     /// # Errors
     /// As [`Repository::write_session`].
@@ -116,10 +118,10 @@ impl Repository {
         Ok(Session::continued(shared, base, branch, tip, lease).begin_preload())
     }
 
-    /// Ends the lease of a session after which none goes on: what it has stored is garbage from now on.
+    /// Ends the lease of a session that no other one will continue: the chunks that it stored are garbage from now on.
     ///
     /// # Errors
-    /// What the store says.
+    /// The errors of the store.
     pub async fn end_lease(&self, pass: &LeasePass) -> Result<(), RepositoryError> {
         let deletion = Deletion::from(Lease::key(pass.id));
         match self.shared().storage.delete_one(deletion).await? {

@@ -15,7 +15,7 @@ use crate::change_set::{ChangeSet, ForkBlob, ForkBlobError};
 use crate::repository::Shared;
 use crate::{Repository, RepositoryError, SessionError};
 
-/// Why a fork could not be made, read or merged. The session is as before.
+/// The reason why a fork could not be made, read or merged. The session is as before.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ForkError {
@@ -57,11 +57,11 @@ pub enum ForkError {
 }
 
 impl Repository {
-    /// Opens a fork that was serialised by [`Session::to_bytes`], here or in another process.
+    /// Opens a fork that was serialised by [`Session::to_bytes`], in this process or another.
     ///
     /// # Errors
-    /// [`ForkError::Blob`] if the bytes are damaged or of a newer version;
-    /// [`RepositoryError::Fetch`] if this is not the repository that it belongs to.
+    /// [`ForkError::Blob`] if the bytes are damaged or of another version of this program; [`RepositoryError::Fetch`]
+    /// if the fork belongs to another repository.
     pub async fn open_fork(&self, bytes: &[u8]) -> Result<Session, ForkError> {
         let shared = self.shared();
         let blob = ForkBlob::decode(bytes, shared.settings.max_metadata_bytes)?;
@@ -95,8 +95,36 @@ impl Session {
         ))
     }
 
-    /// Makes a fork with all edits made so far. Nothing is written to the store. Writes that are in flight are
-    /// not in the fork.
+    /// Returns a session of its own that begins with all edits made so far, for a worker that writes a part of the
+    /// data. Nothing is written to the store. Writes that are in flight are not in the fork. A fork belongs to no
+    /// branch: [`Session::merge_forks`] brings its edits back.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use icefield_core::{
+    ///     BranchName, MergeOutcome, NodePath, Repository, VersionSelection, WriteMode,
+    /// };
+    /// # use icefield_storage_memory::MemoryStorage;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let repository = Repository::create(Arc::new(MemoryStorage::new())).await?;
+    /// let session = repository.write_session(BranchName::main()).await?;
+    /// let sent = session.fork()?.to_bytes().await?;
+    ///
+    /// // In the worker:
+    /// let fork = repository.open_fork(&sent).await?;
+    /// let group = r#"{"zarr_format": 3, "node_type": "group"}"#;
+    /// fork.set_metadata(&NodePath::parse("/part")?, group.into(), WriteMode::Overwrite).await?;
+    /// let returned = fork.to_bytes().await?;
+    ///
+    /// // In the coordinator:
+    /// let outcome = session.merge_forks([&returned], VersionSelection::Fail).await?;
+    /// assert_eq!(outcome, MergeOutcome::Merged);
+    /// assert!(session.has_changes()?);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The reasons why a session cannot be written.
@@ -141,7 +169,7 @@ impl Session {
         }
     }
 
-    /// Returns whether the session is a fork.
+    /// Returns whether the session is a fork: on no branch, and to be merged into the session that it comes from.
     pub fn is_fork(&self) -> bool {
         self.lineage().is_some()
     }
@@ -156,11 +184,11 @@ impl Session {
         Ok(all_writes_ended)
     }
 
-    /// Serialises a fork: compact, with a version, without credentials. Its chunks are durable when this
-    /// returns.
+    /// Serialises a fork: compact, with a version number, without credentials. Its chunks are durable when this
+    /// returns; the bytes contain only references to them.
     ///
     /// # Errors
-    /// [`ForkError::NotAFork`], [`SessionError::ChunksNotStored`], what the store says.
+    /// [`ForkError::NotAFork`], [`SessionError::ChunksNotStored`], and the errors of the store.
     pub async fn to_bytes(&self) -> Result<Bytes, ForkError> {
         let lineage = self.lineage().ok_or(ForkError::NotAFork)?;
         let _all_writes_ended = self.ready_to_send().await?;

@@ -18,19 +18,19 @@ use crate::{ReadSettings, SessionError};
 /// Manifests loaded at a time.
 const MANIFESTS_AT_ONCE: usize = 8;
 
-/// A chunk, or a part of it, that is wanted.
+/// The read of a chunk or of a range of its bytes, for [`Session::get_many`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkRead {
-    /// The array.
+    /// The path of the array.
     pub path: NodePath,
-    /// The coordinates in its grid.
+    /// The coordinates of the chunk in the grid.
     pub index: ChunkIndex,
-    /// The bytes of the encoded chunk.
+    /// The range of the encoded chunk.
     pub range: ByteRange,
 }
 
 impl ChunkRead {
-    /// Returns the read of a whole chunk.
+    /// Returns the read of all bytes of a chunk.
     pub fn whole(path: NodePath, index: impl Into<ChunkIndex>) -> Self {
         Self {
             path,
@@ -63,10 +63,10 @@ struct Plan {
 
 impl Session {
     /// Reads many chunks. Chunks near each other in one object, be it the repository's or a foreign one, are fetched by
-    /// one request, within [`ReadSettings`]. They come in no order, each with its position
-    /// in `reads`; `None` in the place of a chunk that the array does not have.
+    /// one request, within [`ReadSettings`]. Results come in any order, each with the position of its read in `reads`;
+    /// `None` stands for a chunk that the array does not have.
     ///
-    /// Bytes that were fetched together share one buffer: a small chunk that is kept keeps all of it.
+    /// Bytes that were fetched together share one buffer: a small chunk that is kept keeps the whole buffer in memory.
     ///
     /// # Errors
     /// As [`Session::chunk`], for the first read that fails; nothing follows an error.
@@ -77,12 +77,12 @@ impl Session {
         self.get_many_within(reads, self.read_settings())
     }
 
-    /// Returns the bounds of [`Session::get_many`], as the repository was opened with.
+    /// Returns the bounds of [`Session::get_many`] that the repository was opened with.
     pub fn read_settings(&self) -> ReadSettings {
         self.shared().settings.reads.clone()
     }
 
-    /// As [`Session::get_many`], within other bounds than those of the repository's settings.
+    /// As [`Session::get_many`], within these bounds in place of those of the repository's settings.
     ///
     /// # Errors
     /// As [`Session::get_many`].

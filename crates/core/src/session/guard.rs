@@ -54,12 +54,12 @@ impl Session {
         }
     }
 
-    /// Keeps what this session has written from being collected for another while, whatever its age. Writing to an
-    /// old session does so, too; one that waits longer than collections spare what is young should be kept alive by
-    /// calling this.
+    /// Protects the objects that this session has written from collections, whatever the session's age. A lease counts
+    /// as live for one floor of a collection (24 hours unless the collection sets another) after its last renewal.
+    /// Writing to an old session renews it, too; a session that waits for longer must call this meanwhile.
     ///
     /// # Errors
-    /// What the store says.
+    /// The errors of the store.
     pub async fn renew_lease(&self) -> Result<(), SessionError> {
         self.renew(Duration::ZERO).await.map(drop)
     }

@@ -14,23 +14,23 @@ use crate::virtual_chunks::carried;
 /// Manifests loaded ahead while an array's chunks are listed.
 const MANIFESTS_AHEAD: usize = 8;
 
-/// One node of a listing.
+/// A node in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeInfo {
-    /// Where it is.
+    /// The path of the node.
     pub path: NodePath,
-    /// Its identity, kept for as long as it lives.
+    /// The id of the node, which it keeps from its creation to its deletion, also when it moves.
     pub id: NodeId,
-    /// Array or group.
+    /// Whether the node is an array or a group.
     pub kind: NodeKind,
 }
 
-/// One chunk of a listing.
+/// A chunk in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkInfo {
-    /// Its coordinates in the grid.
+    /// The coordinates of the chunk in the grid.
     pub index: ChunkIndex,
-    /// Where its bytes live.
+    /// The place of the chunk's bytes.
     pub location: ChunkLocation,
 }
 
@@ -68,7 +68,8 @@ fn below_prefix(path: &NodePath) -> String {
 }
 
 impl Session {
-    /// Returns the nodes at and below a path, sorted by path.
+    /// Returns the nodes at and below a path, sorted by path, the session's own edits included. Empty if there is none.
+    /// Makes no request.
     ///
     /// # Errors
     /// As [`Session::metadata`].
@@ -94,7 +95,7 @@ impl Session {
         Ok(nodes)
     }
 
-    /// Returns the identity of the node at a path, `None` if there is none.
+    /// Returns the id of the node at a path; `None` if there is no node.
     ///
     /// # Errors
     /// As [`Session::node_kind`].
@@ -102,7 +103,8 @@ impl Session {
         Ok(self.state()?.node(path)?.map(|node| node.id))
     }
 
-    /// Returns the names directly below a path, sorted: those of nodes, and those that only lead to nodes.
+    /// Returns the names directly below a path, sorted. A name counts if it is that of a node, or leads to one further
+    /// below.
     ///
     /// # Errors
     /// As [`Session::metadata`].
@@ -121,11 +123,12 @@ impl Session {
         Ok(names)
     }
 
-    /// Lists the chunks of an array that exist, inside its grid. Those of one manifest come in the order of
-    /// their coordinates; the session's own edits come first. The listing is that of the moment of the call.
+    /// Lists the chunks of an array that exist, inside its grid, with the places of their bytes. The session's own
+    /// edits come first; then the chunks of each manifest, in the order of their coordinates. The listing shows the
+    /// moment of the call. Manifests are read as the stream is polled; chunk bytes are not.
     ///
     /// # Errors
-    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`]; in the stream, what the store says.
+    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`]; in the stream, a manifest that cannot be read.
     pub fn chunks(
         &self,
         path: &NodePath,

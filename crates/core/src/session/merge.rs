@@ -15,13 +15,13 @@ use crate::change_set::ChangeSet;
 use crate::rebase::{ChunkSets, VersionSelection, WrittenTwice, equal_chunks};
 use crate::{Conflict, SessionError};
 
-/// What is merged back into the session that was forked.
+/// A fork that is merged back into its session.
 #[derive(Clone, Copy, Debug)]
 pub enum Returned<'a> {
-    /// A fork, made here or opened from its bytes.
+    /// A session, made here or opened from its bytes.
     Fork(&'a Session),
-    /// A fork as [`Session::to_bytes`] has it, or what it changed, as [`Session::to_answer`] says it. It is unpacked when its
-    /// turn comes, one of many at a time.
+    /// The bytes of [`Session::to_bytes`] or of [`Session::to_answer`]. They are decoded one fork at a time, which
+    /// bounds the memory.
     Sent(&'a [u8]),
 }
 
@@ -65,13 +65,13 @@ impl OwnEdits {
     }
 }
 
-/// What became of merging forks.
+/// The outcome of merging forks.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "the forks may not be merged"]
 pub enum MergeOutcome {
     /// Their edits are edits of the session now.
     Merged,
-    /// Forks collide with each other or with the session, which is as before.
+    /// Forks collide with each other or with the session. The session is as before.
     Conflicts(Vec<Conflict>),
 }
 

@@ -132,7 +132,8 @@ impl Session {
         }
     }
 
-    /// Returns the bytes of chunks of this session and its forks in memory, which wait to be stored together with others.
+    /// Returns the bytes of chunks of this session and its forks that wait in memory to be stored together with others.
+    /// At most [`PackSettings::buffered_bytes`](crate::PackSettings::buffered_bytes).
     pub fn waiting_bytes(&self) -> usize {
         self.packer().buffered()
     }

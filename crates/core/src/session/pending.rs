@@ -6,7 +6,7 @@ use super::Session;
 use crate::{Diff, SessionError};
 
 impl Session {
-    /// Returns whether there is anything to commit.
+    /// Returns whether the session has uncommitted edits.
     ///
     /// # Errors
     /// [`SessionError::Aborted`] after a panic inside the session.
@@ -31,11 +31,11 @@ impl Session {
         Diff::of_changes(&self.shared().objects, &changes, &base).await
     }
 
-    /// Forgets all uncommitted edits; of a fork, those that were made since the session was forked, so that to merge it
-    /// undoes nothing of that session. Chunks that were uploaded for them stay behind as garbage.
+    /// Forgets all uncommitted edits. A fork forgets only those that were made since it was forked, so that merging it
+    /// undoes nothing of its session. Chunks that were uploaded for the edits stay behind as garbage.
     ///
     /// # Errors
-    /// [`SessionError::ReadOnly`] and the other reasons why a session cannot be written.
+    /// The reasons why a session cannot be written, such as [`SessionError::ReadOnly`].
     pub fn discard_changes(&self) -> Result<(), SessionError> {
         let mut state = self.state_mut()?;
         state.phase.check_writable()?;
@@ -48,8 +48,8 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the bytes that the references of uncommitted chunks hold in memory. What is shared with forks counts in each. Chunks
-    /// that wait to be stored are not counted: [`Session::waiting_bytes`] counts them.
+    /// Returns the memory of the references to uncommitted chunks, in bytes. References shared with forks count in each
+    /// session. Chunks that wait to be stored are not included: [`Session::waiting_bytes`] counts them.
     ///
     /// # Errors
     /// [`SessionError::Aborted`] after a panic inside the session.

@@ -18,15 +18,15 @@ const MOST_REFS_OF_COORDINATE: u32 = 1000;
 const COORDINATE: &str = "(?i)^(x|y|z|t|i|j|time|valid_time|date|step|(r|nav_|grid_)?(lat|lon|latitude|longitude)\
     |lev|level|plev|depth|height|altitude|pressure|band|member)([_-]?(bnds|bounds|[0-9]+))?$";
 
-/// What [`Session::preload`](crate::Session::preload) has seen to.
+/// The manifests that [`Session::preload`](crate::Session::preload) has fetched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PreloadReport {
-    /// Arrays that were chosen.
+    /// The number of arrays that the rules chose.
     pub arrays: usize,
-    /// Their manifests, which are in memory now.
+    /// The number of their manifests, which are in memory now.
     pub manifests: usize,
-    /// References in these.
+    /// The number of chunk refs in these manifests.
     pub refs: u64,
 }
 

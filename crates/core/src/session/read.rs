@@ -65,7 +65,8 @@ impl BaseChunk {
 }
 
 impl Session {
-    /// Returns the `zarr.json` of a node, byte for byte as it was written; `None` if there is no node.
+    /// Returns the `zarr.json` of a node, byte for byte as it was written; `None` if there is no node. Makes no
+    /// request: a session holds the whole hierarchy.
     ///
     /// # Errors
     /// [`SessionError::Aborted`] after a panic inside the session.
@@ -73,18 +74,19 @@ impl Session {
         Ok(self.state()?.document(path))
     }
 
-    /// Returns whether there is an array or a group at a path.
+    /// Returns whether there is an array or a group at a path; `None` if there is no node. Makes no request.
     ///
     /// # Errors
-    /// [`SessionError::Metadata`] if what is stored is no metadata that this crate understands.
+    /// [`SessionError::Metadata`] if the stored document is no metadata that this crate understands.
     pub fn node_kind(&self, path: &NodePath) -> Result<Option<NodeKind>, SessionError> {
         Ok(self.state()?.node(path)?.map(|node| node.kind()))
     }
 
-    /// Returns the shape and chunk grid of an array.
+    /// Returns the shape and chunk grid of an array. Makes no request.
     ///
     /// # Errors
-    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`].
+    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`]; [`SessionError::Metadata`] if the stored document
+    /// is no metadata that this crate understands.
     pub fn array(&self, path: &NodePath) -> Result<ArrayMetadata, SessionError> {
         let node = self
             .state()?
@@ -96,13 +98,19 @@ impl Session {
             .ok_or_else(|| SessionError::NotAnArray { path: path.clone() })
     }
 
-    /// Reads a chunk, or a range of its bytes. `None` if the array has no such chunk, also where the
+    /// Reads a chunk, or a range of its bytes, as it was encoded. `None` if the array has no such chunk, also where the
     /// coordinates are not in its grid or there is no array: the Zarr layer then uses the fill value.
     ///
+    /// A chunk costs two requests at most, one after the other: for the manifest, unless it is cached, and for the
+    /// bytes, unless they are inline. A virtual chunk may need more, for its store to be opened. [`Session::get_many`]
+    /// reads many chunks in fewer requests.
+    ///
     /// # Errors
-    /// A chunk that the repository refers to and that cannot be had is always an error, never `None`:
-    /// [`SessionError::ChunkMissing`], [`SessionError::ChunkTruncated`], [`SessionError::VirtualChunk`].
-    /// [`SessionError::RangeOutOfChunk`] if the range is not within the chunk.
+    /// A chunk that the repository refers to and that cannot be read is always an error, never `None`:
+    /// - [`SessionError::ChunkMissing`] and [`SessionError::ChunkTruncated`]: the object of the chunk is damaged.
+    /// - [`SessionError::VirtualChunk`]: the file outside the repository is missing, has changed, or was not granted.
+    /// - [`SessionError::RangeOutOfChunk`]: the range is not within the chunk.
+    /// - [`SessionError::Fetch`]: the manifest cannot be read.
     pub async fn chunk(
         &self,
         path: &NodePath,
@@ -124,8 +132,11 @@ impl Session {
             .map_err(|error| source.explain(name, &span.chunk, error))
     }
 
-    /// As [`Session::chunk`], without waiting for a network; `None` where it would have to. May block on a
-    /// disk: call it from a thread that may.
+    /// As [`Session::chunk`], without waiting for a network; `None` where it would have to, so that the caller uses
+    /// [`Session::chunk`] instead. May block on a disk: call it from a thread that may.
+    ///
+    /// # Errors
+    /// Those of [`Session::chunk`], inside the `Some`.
     pub fn try_chunk_blocking(
         &self,
         path: &NodePath,
@@ -176,10 +187,10 @@ impl Session {
         Ok(Some(Some(bytes)))
     }
 
-    /// Returns where a chunk's bytes live, `None` if the array has no such chunk. Reads no chunk bytes.
+    /// Returns where the bytes of a chunk are stored, `None` if the array has no such chunk. Reads no chunk bytes.
     ///
     /// # Errors
-    /// As [`Session::chunk`], but a missing chunk object goes unnoticed.
+    /// As [`Session::chunk`], except that a missing chunk object goes unnoticed.
     pub async fn chunk_location(
         &self,
         path: &NodePath,

@@ -17,7 +17,34 @@ use crate::packs::Packer;
 use crate::relocation::Relocations;
 use crate::repository::Shared;
 
-/// A view of one snapshot, and, if writable, the edits on top of it.
+/// A view of one snapshot, and, if the session is writable, uncommitted edits on top of it. A cheap handle: clones are
+/// the same session, and tasks may read and write through them at the same time.
+///
+/// Reads see the session's own edits first, and never those of other sessions. A session that has been committed is
+/// read-only; open another one to go on writing.
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_core::{BranchName, ByteRange, NodePath, Repository, WriteMode};
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let repository = Repository::create(Arc::new(MemoryStorage::new())).await?;
+/// let session = repository.write_session(BranchName::main()).await?;
+/// let path = NodePath::parse("/depth")?;
+/// let document = r#"{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int8",
+///     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+///     "chunk_key_encoding": {"name": "default"}, "fill_value": 0, "codecs": [{"name": "bytes"}]}"#;
+/// session.set_metadata(&path, document.into(), WriteMode::Overwrite).await?;
+/// session.set_chunk(&path, &[1], vec![20, 21].into(), WriteMode::Overwrite).await?;
+///
+/// assert_eq!(session.chunk(&path, &[1], ByteRange::All).await?.as_deref(), Some(&[20, 21][..]));
+/// assert_eq!(session.chunk(&path, &[0], ByteRange::All).await?, None, "never written: the fill value");
+/// assert!(session.has_changes()?);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Session(Arc<Inner>);
 
@@ -305,12 +332,12 @@ impl Session {
         &self.0.in_flight
     }
 
-    /// Returns the branch that the session was opened on.
+    /// Returns the branch that the session was opened on; `None` for a session at a tag or snapshot, and for a fork.
     pub fn branch(&self) -> Option<&BranchName> {
         self.0.branch.as_ref()
     }
 
-    /// Returns the snapshot that the session reads: its base, or what it was committed as.
+    /// Returns the snapshot that the session reads: its base, or after a commit the new snapshot.
     ///
     /// # Errors
     /// [`SessionError::Aborted`] after a panic inside the session.
@@ -318,14 +345,15 @@ impl Session {
         Ok(self.state()?.base.snapshot().id())
     }
 
-    /// Returns whether the session takes no writes, for good: opened read-only, or committed.
+    /// Returns whether the session will never take writes again: it was opened read-only, or it was committed.
     pub fn is_read_only(&self) -> bool {
         !self
             .state()
             .is_ok_and(|state| !matches!(state.phase, Phase::ReadOnly | Phase::Committed { .. }))
     }
 
-    /// Returns whether the session gives nodes other paths, and does nothing else.
+    /// Returns whether the session takes no edits but moves
+    /// ([`Repository::rearrange_session`](crate::Repository::rearrange_session)).
     pub fn is_rearranging(&self) -> bool {
         self.0.rearranges
     }
@@ -338,7 +366,7 @@ impl Session {
         }
     }
 
-    /// Returns how often a commit of the session was tried: once, and again after each lost race.
+    /// Returns the number of attempts of all commits of the session: one, and one more after each lost race.
     ///
     /// # Errors
     /// [`SessionError::Aborted`] after a panic inside the session.

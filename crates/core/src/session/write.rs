@@ -14,13 +14,14 @@ use crate::metadata::{ArrayMetadata, NodeMetadata, NodeMetadataError};
 use crate::packs::Place;
 use crate::virtual_chunks::{VirtualRefs, VirtualRefsError};
 
-/// What a write does where there is something already.
+/// The behaviour of a write where there is a value already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteMode {
-    /// Replaces it.
+    /// Replaces the value.
     #[default]
     Overwrite,
-    /// Leaves it as it is. Decided under the session's lock: of two such writes, one wins.
+    /// Leaves the value as it is, and reports that nothing was written. Decided under the session's lock: of two such
+    /// writes, one wins.
     IfAbsent,
 }
 
@@ -39,12 +40,17 @@ impl Session {
         Ok(permit)
     }
 
-    /// Writes the `zarr.json` of a node, creating the node if there is none. The bytes are kept as they
-    /// are; equal bytes change nothing. Returns whether it wrote.
+    /// Writes the `zarr.json` of a node, and creates the node if there is none. The bytes are kept as they are; equal
+    /// bytes change nothing. A document with another shape resizes the array: chunks outside the new grid are cut off.
+    /// Returns whether it wrote.
     ///
     /// # Errors
-    /// [`SessionError::Metadata`], [`SessionError::KindChange`], [`SessionError::ParentIsArray`],
-    /// [`SessionError::HasChildren`], and the reasons why a session cannot be written.
+    /// - [`SessionError::Metadata`]: the document is no Zarr v3 metadata, is longer than
+    ///   [`Settings::max_metadata_bytes`](crate::Settings::max_metadata_bytes), or needs spec version 2.
+    /// - [`SessionError::KindChange`]: the node is a group and would become an array, or the reverse. Delete it first.
+    /// - [`SessionError::ParentIsArray`], [`SessionError::HasChildren`]: arrays have no children.
+    /// - The reasons why a session cannot be written: [`SessionError::ReadOnly`], [`SessionError::Committed`],
+    ///   [`SessionError::CommitInProgress`], [`SessionError::Unresolved`].
     pub async fn set_metadata(
         &self,
         path: &NodePath,
@@ -85,10 +91,10 @@ impl Session {
         }
     }
 
-    /// Deletes a node and everything below it. Returns whether there was one.
+    /// Deletes a node and everything below it. Returns whether there was a node at the path.
     ///
     /// # Errors
-    /// The reasons why a session cannot be written.
+    /// The reasons why a session cannot be written, as in [`Session::set_metadata`].
     pub async fn delete_node(&self, path: &NodePath) -> Result<bool, SessionError> {
         let _permit = self.begin_write().await?;
         let mut state = self.state_mut()?;
@@ -103,7 +109,7 @@ impl Session {
     /// Deletes every node at or below a path, also where there is no node at the path itself.
     ///
     /// # Errors
-    /// The reasons why a session cannot be written.
+    /// The reasons why a session cannot be written, as in [`Session::set_metadata`].
     pub async fn delete_below(&self, path: &NodePath) -> Result<(), SessionError> {
         let _permit = self.begin_write().await?;
         let mut state = self.state_mut()?;
@@ -247,14 +253,14 @@ impl Session {
         Ok(ChunkReference::Native { id, offset, length })
     }
 
-    /// Erases a chunk. One that is not there, or whose coordinates are not in the grid, counts as erased.
+    /// Deletes a chunk: readers see the fill value. A chunk that does not exist, or whose coordinates are not in the
+    /// grid, counts as deleted.
     ///
-    /// Within the grid this is an edit, whether there is a chunk or not: one that a concurrent commit writes there is a conflict,
-    /// and the log of the commit names the coordinates. Nothing is read.
+    /// Within the grid this is an edit, whether there is a chunk or not: a chunk that a concurrent commit writes there
+    /// is a conflict, and the log of the commit names the coordinates. Nothing is read.
     ///
     /// # Errors
-    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], and the reasons why a session cannot be
-    /// written.
+    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], and the reasons why a session cannot be written.
     pub async fn delete_chunk(&self, path: &NodePath, index: &[u32]) -> Result<(), SessionError> {
         let _permit = self.begin_write().await?;
         let node = array_of(&*self.state()?, path)?;

@@ -11,8 +11,8 @@ use tokio::sync::OnceCell;
 
 use super::VirtualChunkError;
 
-/// Opens the store of foreign objects that a reader has granted access to. It holds the credentials, if there are any,
-/// and where they may be sent.
+/// Opens the store of foreign objects that a reader has granted access to. An implementation holds the credentials, if
+/// there are any, and decides where they may be sent.
 #[async_trait]
 pub trait OpenContainer: fmt::Debug + Send + Sync + 'static {
     /// Opens the store whose keys are the paths below the prefix of the grant.
@@ -25,7 +25,21 @@ pub trait OpenContainer: fmt::Debug + Send + Sync + 'static {
     async fn open(&self, container: &VirtualChunkContainer) -> Result<Arc<dyn Storage>, BoxError>;
 }
 
-/// The files outside the repository that a reader permits it to refer to: none, unless it is granted here.
+/// The places outside a repository that a reader permits it to refer to. There are none unless they are granted here,
+/// because any writer of a repository can make it refer to any location.
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_core::VirtualAccess;
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # fn main() -> Result<(), icefield_core::LocationRule> {
+/// let archive = Arc::new(MemoryStorage::new());
+/// let access = VirtualAccess::none().grant_storage("s3://archive/2015", archive)?;
+/// assert_eq!(access.prefixes().len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct VirtualAccess {
     grants: Vec<Grant>,
@@ -40,12 +54,13 @@ pub(super) struct Grant {
 }
 
 impl VirtualAccess {
-    /// Grants nothing.
+    /// Returns an access that grants nothing: virtual chunks cannot be read.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Grants access to what lies below a prefix, such as `s3://archive/2015` or `file:///data`.
+    /// Grants access to all objects below a prefix, such as `s3://archive/2015` or `file:///data`. A former grant of
+    /// the same prefix is replaced; of several prefixes that cover a location, the longest applies.
     ///
     /// # Errors
     /// The rule of locations that the prefix breaks.
@@ -64,7 +79,7 @@ impl VirtualAccess {
         Ok(self)
     }
 
-    /// Grants access to a store that is open: its keys are the paths below the prefix.
+    /// Grants access to an open store, whose keys are the paths below the prefix.
     ///
     /// # Errors
     /// The rule of locations that the prefix breaks.
@@ -76,7 +91,8 @@ impl VirtualAccess {
         self.grant(prefix, Arc::new(Opened(storage)))
     }
 
-    /// Opens the store of an object that access was granted to, and returns its key there.
+    /// Opens the store of an object to which access was granted, and returns the object's key in it. Stores are opened
+    /// once per grant.
     ///
     /// # Errors
     /// [`VirtualChunkError::NoGrant`], [`VirtualChunkError::Key`], [`VirtualChunkError::Open`].
@@ -105,7 +121,7 @@ impl VirtualAccess {
         Ok((Arc::clone(storage), key))
     }
 
-    /// Grants all that another one grants, too.
+    /// Adds all grants of another access. Its grants replace those of the same prefix.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         for grant in other.grants {
@@ -115,7 +131,7 @@ impl VirtualAccess {
         self
     }
 
-    /// Returns the prefixes that access is granted to.
+    /// Returns the granted prefixes.
     pub fn prefixes(&self) -> impl ExactSizeIterator<Item = &VirtualLocation> {
         self.grants.iter().map(|grant| &grant.prefix)
     }

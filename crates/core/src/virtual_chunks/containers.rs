@@ -10,7 +10,8 @@ use icefield_format::{
 
 use super::{VirtualChunkError, VirtualSource, verbatim};
 
-/// Containers by their prefixes, the longest first. One with an invalid prefix contains nothing.
+/// The containers of a repository's configuration, by prefix. Among those that cover a location, the one with the
+/// longest prefix applies. A container with an invalid prefix covers nothing.
 #[derive(Debug)]
 pub struct Containers {
     all: Vec<(VirtualLocation, Arc<VirtualChunkContainer>)>,
@@ -19,7 +20,7 @@ pub struct Containers {
 }
 
 impl Containers {
-    /// Returns the containers of a configuration, for a repository of a version.
+    /// Returns the containers of a configuration, for a repository of a version of the format.
     pub fn of(config: &RepositoryConfig, version: SpecVersion) -> Self {
         let mut all = Vec::new();
         for container in config.containers() {
@@ -35,11 +36,11 @@ impl Containers {
         self.version
     }
 
-    /// Returns where a location leads.
+    /// Returns the URL that a location leads to.
     ///
     /// # Errors
-    /// The rule that it breaks; [`VirtualChunkError::NeedsSpecVersion2`] and [`VirtualChunkError::NoContainerNamed`] of
-    /// one that names its container.
+    /// The rule that the location breaks; [`VirtualChunkError::NeedsSpecVersion2`] and
+    /// [`VirtualChunkError::NoContainerNamed`] for a location that names its container.
     pub fn resolve(&self, location: &str) -> Result<VirtualLocation, VirtualChunkError> {
         match self.version {
             SpecVersion::V1 if verbatim::is_relative(location) => {
@@ -108,7 +109,7 @@ impl Containers {
         }
     }
 
-    /// Returns the container that a location lies in: of several, that with the longest prefix.
+    /// Returns the container that covers a location: of several, the one with the longest prefix.
     pub fn find(&self, location: &VirtualLocation) -> Option<&Arc<VirtualChunkContainer>> {
         let mut all = self.all.iter();
         let found = all.find(|(prefix, _)| location.below(prefix).is_some());

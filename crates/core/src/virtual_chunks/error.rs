@@ -3,26 +3,26 @@
 use icefield_format::LocationRule;
 use icefield_storage::{BoxError, KeyError, StorageError};
 
-/// Why the bytes of a virtual chunk cannot be had.
+/// The reason why the bytes of a virtual chunk cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VirtualChunkError {
-    /// It is no location.
+    /// The text is no location of a virtual chunk.
     #[error("this is no location of a virtual chunk: {0}")]
     Location(LocationRule),
-    /// It names its container, and the repository is of version 1.
+    /// The location names its container, which only repositories of version 2 can express.
     #[error("locations that name their container need spec version 2: give the whole URL")]
     NeedsSpecVersion2,
-    /// It names a container that the configuration does not have.
+    /// The location names a container that the configuration does not have.
     #[error("the repository's configuration has no container with the name {name:?}")]
     NoContainerNamed {
         /// The name.
         name: String,
     },
-    /// No container covers it.
+    /// No container of the repository's configuration covers the location.
     #[error("no container in the repository's configuration covers it: add one with that prefix")]
     NoContainer,
-    /// The reader has not granted access.
+    /// A container covers the location, and the reader has not granted access to it.
     #[error(
         "it lies in the container {container}, and access to that was not granted: grant it when the repository is opened"
     )]
@@ -30,10 +30,10 @@ pub enum VirtualChunkError {
         /// The prefix of the container.
         container: String,
     },
-    /// Access was not granted to what is opened without any repository.
+    /// The reader has not granted access, and no repository is involved.
     #[error("access to what lies there was not granted: grant its folder")]
     NoGrant,
-    /// Its path cannot be the key of an object.
+    /// The path of the location cannot be the key of an object.
     #[error("its path cannot be read")]
     Key(#[source] KeyError),
     /// The store of the container cannot be opened.
@@ -44,13 +44,13 @@ pub enum VirtualChunkError {
         /// Why.
         source: BoxError,
     },
-    /// The object is not there.
+    /// The object does not exist.
     #[error("there is no such object")]
     Missing,
-    /// The object has been written since.
+    /// The object has been written since the reference was made.
     #[error("the object has changed since the reference was made: import it again")]
     Changed,
-    /// The object is too short.
+    /// The object ends before the chunk does.
     #[error("the object ends before byte {end}, where the chunk ends")]
     Truncated {
         /// The end of the chunk in the object.

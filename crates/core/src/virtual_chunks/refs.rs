@@ -28,7 +28,7 @@ pub struct VirtualRefs<'a> {
     pub lengths: &'a [u64],
 }
 
-/// Why references cannot be set.
+/// The reason why references to foreign objects cannot be set. None of the rows was set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VirtualRefsError {
@@ -105,7 +105,7 @@ impl VirtualRefs<'_> {
         self.offsets.len()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.offsets.is_empty()

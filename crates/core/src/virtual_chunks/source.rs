@@ -6,12 +6,12 @@ use icefield_format::{Checksum, LocationRule, SpecVersion, VirtualLocation};
 
 use super::verbatim;
 
-/// The evidence that a foreign object has not changed since the reference was made.
+/// The evidence that a foreign object has not changed since the reference was made. Reads compare it with the object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VirtualChecksum {
-    /// Its ETag, verbatim.
+    /// The ETag of the object, verbatim as the store gave it.
     ETag(String),
-    /// The time in Unix seconds after which it must not have been written; not 0, which says nothing.
+    /// The time in seconds since 1970 after which the object must not have been written. 0 means no evidence.
     LastModified(u32),
 }
 
@@ -24,7 +24,7 @@ impl VirtualChecksum {
     }
 }
 
-/// A foreign object that chunks lie in.
+/// A foreign object that chunks lie in, and the evidence that it has not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VirtualSource {
     pub(super) location: VirtualLocation,
@@ -34,8 +34,8 @@ pub struct VirtualSource {
 }
 
 impl VirtualSource {
-    /// Returns the object at a location, which is a URL, whatever becomes of it later. In repositories of version 2, locations
-    /// may be spelt in other ways, which [`Repository::virtual_source`](crate::Repository::virtual_source) reads.
+    /// Returns the object at a location, which is a URL. In repositories of version 2, locations may be spelt in other
+    /// ways, which [`Repository::virtual_source`](crate::Repository::virtual_source) reads.
     ///
     /// # Errors
     /// The rule that the location breaks.
@@ -56,7 +56,8 @@ impl VirtualSource {
         }
     }
 
-    /// Returns the object with what tells that it is still the same: reads check it.
+    /// Returns the object with evidence that reads check: a chunk of an object that has changed is an error, and never
+    /// the wrong bytes.
     #[must_use]
     pub fn with_checksum(mut self, checksum: VirtualChecksum) -> Self {
         // That time says nothing, in the format.
@@ -64,12 +65,13 @@ impl VirtualSource {
         self
     }
 
-    /// Returns the location, normalised; of one that names its container, where that lies now.
+    /// Returns the normalised location. A location that names its container is given with the container's prefix in
+    /// place of the name.
     pub fn location(&self) -> &VirtualLocation {
         &self.location
     }
 
-    /// Returns what tells that it is still the same.
+    /// Returns the evidence that the object has not changed, if there is some.
     pub fn checksum(&self) -> Option<&VirtualChecksum> {
         self.checksum.as_ref()
     }
