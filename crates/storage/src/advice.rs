@@ -1,26 +1,27 @@
 //! Advice to the operator of a store.
 
-/// Something about a store's own settings that matters to users that keep data in it.
+/// A finding about a store's own settings that matters to users that keep data in it. See
+/// [`Storage::advice`](crate::Storage::advice).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Advice {
-    /// How much it matters.
+    /// The weight of the finding.
     pub weight: Weight,
-    /// Its topic.
+    /// The topic of the finding.
     pub topic: Topic,
-    /// The finding, and what to do about it.
+    /// The finding, and what to do about it, as one or more sentences.
     pub text: String,
 }
 
-/// How much a piece of advice matters.
+/// The weight of a piece of advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Weight {
-    /// All is well.
+    /// The setting is as it should be.
     Good,
-    /// Nothing is in danger, and there is something to know.
+    /// No data is in danger, but there is something to know.
     Hint,
-    /// Data will be lost or become unreadable if nothing is done.
+    /// Data will be lost or become unreadable unless something is done.
     Warning,
 }
 
@@ -35,7 +36,7 @@ pub enum Topic {
 }
 
 impl Advice {
-    /// Returns the word that all is well, about rules unless [`Advice::on`] says otherwise.
+    /// Returns the advice that all is well, on the topic of rules unless [`Advice::on`] sets another.
     pub fn good(text: impl Into<String>) -> Self {
         Self::new(Weight::Good, text)
     }
@@ -58,7 +59,7 @@ impl Advice {
         }
     }
 
-    /// Sets what it is about.
+    /// Sets the topic.
     #[must_use]
     pub fn on(mut self, topic: Topic) -> Self {
         self.topic = topic;

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use futures::future::BoxFuture;
 
-/// Tells the time.
+/// A source of time. Everything above the storage layer takes one as a value, so that tests can move the time.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// Returns the wall-clock time. It may jump; it is recorded, never used to measure.
+    /// Returns the wall-clock time. It may jump: it dates records, and is never used to measure.
     fn now(&self) -> SystemTime;
-    /// Returns the time since some fixed moment. It never goes back; time-outs are measured with it.
+    /// Returns the time since some fixed moment. It never goes back: time-outs are measured with it.
     fn monotonic(&self) -> Duration;
     /// Waits for `duration` of this clock.
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
@@ -59,7 +59,16 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is told to go on: for tests and replays.
+/// A clock that stands still until it is moved: for tests and replays. Clones are the same clock.
+///
+/// ```
+/// use std::time::{Duration, SystemTime};
+/// use icefield_storage::{Clock, ManualClock};
+///
+/// let clock = ManualClock::new(SystemTime::UNIX_EPOCH);
+/// clock.advance(Duration::from_secs(60));
+/// assert_eq!(clock.now(), SystemTime::UNIX_EPOCH + Duration::from_secs(60));
+/// ```
 #[derive(Clone, Debug)]
 pub struct ManualClock(Arc<Mutex<(SystemTime, Duration)>>);
 
@@ -69,7 +78,7 @@ impl ManualClock {
         Self(Arc::new(Mutex::new((now, Duration::ZERO))))
     }
 
-    /// Lets `duration` pass.
+    /// Moves the clock forwards by `duration`.
     pub fn advance(&self, duration: Duration) {
         let mut state = self.lock();
         state.0 += duration;
@@ -132,12 +141,19 @@ impl Entropy for SystemEntropy {
     }
 }
 
-/// A repeatable generator (SplitMix64): for tests and replays, never for a real repository.
+/// A repeatable generator (SplitMix64): for tests and replays. Two repository handles with one seed would draw the same
+/// ids, so it must never be used on a real repository.
+///
+/// ```
+/// use icefield_storage::SeededEntropy;
+///
+/// assert_eq!(SeededEntropy::new(7).next_u64(), SeededEntropy::new(7).next_u64());
+/// ```
 #[derive(Debug)]
 pub struct SeededEntropy(Mutex<u64>);
 
 impl SeededEntropy {
-    /// Returns the generator of one seed.
+    /// Returns the generator that starts from a seed.
     pub fn new(seed: u64) -> Self {
         Self(Mutex::new(seed))
     }
@@ -155,7 +171,7 @@ impl SeededEntropy {
         z ^ (z >> 31)
     }
 
-    /// Returns a number below `bound`; `bound` must not be zero.
+    /// Returns a number from zero up to, and not including, `bound`, which must not be zero.
     pub fn below(&self, bound: u64) -> u64 {
         self.next_u64() % bound.max(1)
     }

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::{Key, KeyError};
 
-/// A boxed cause, kept whole.
+/// The boxed error of another layer, kept as a cause.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
 
 /// The problem of an empty object whose name ends in `/`: consoles and file gateways make them to show a folder.
@@ -25,13 +25,16 @@ pub fn with_causes(error: &dyn std::error::Error) -> String {
     message
 }
 
-/// Why a storage operation failed. Nothing was written or deleted: an effect that is in doubt is
-/// [`PutOutcome::Unknown`](crate::PutOutcome::Unknown) or
-/// [`DeleteOutcome::Unknown`](crate::DeleteOutcome::Unknown) instead.
+/// The reason why a storage operation failed. Nothing was written or deleted: an effect that is in doubt is
+/// [`PutOutcome::Unknown`](crate::PutOutcome::Unknown) or [`DeleteOutcome::Unknown`](crate::DeleteOutcome::Unknown)
+/// instead.
+///
+/// [`is_retryable`](Self::is_retryable) tells whether the same request may succeed later. Backends behind a network
+/// have tried again already, within their deadline.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StorageError {
-    /// There is no such object.
+    /// The key holds no object.
     #[error("object {key} does not exist")]
     NotFound {
         /// The key asked for.
@@ -40,13 +43,13 @@ pub enum StorageError {
     /// The text is not a key.
     #[error(transparent)]
     InvalidKey(#[from] KeyError),
-    /// A conditional read met another state of the object.
+    /// The object is in another version than a conditional read asked for.
     #[error("object {key} has changed since it was last seen")]
     PreconditionFailed {
         /// The key asked for.
         key: Key,
     },
-    /// A read that wanted only news met the known state of the object.
+    /// The object is still in the version that the caller knows.
     #[error("object {key} has not changed")]
     NotModified {
         /// The key asked for.
@@ -72,7 +75,7 @@ pub enum StorageError {
         /// The most that is read.
         limit: u64,
     },
-    /// The body did not have the length that was promised.
+    /// The body did not have the promised length: the connection broke, or the object is damaged.
     #[error("object {key} gave {found} bytes instead of {expected}")]
     WrongLength {
         /// The key asked for.
@@ -82,13 +85,13 @@ pub enum StorageError {
         /// The number of bytes that came (or, of a body that was too long, had come when it was given up).
         found: u64,
     },
-    /// The store, or this way of opening it, takes no writes.
+    /// The store, or this handle on it, takes no writes.
     #[error("{store} is read-only: open it with write access, or write elsewhere")]
     ReadOnly {
         /// The store.
         store: String,
     },
-    /// The store does not let us.
+    /// The store refuses the action to this client.
     #[error("no permission to {action} {target}: check its owner, mode or credentials")]
     PermissionDenied {
         /// The action that was attempted: `read`, `write`, …
@@ -98,7 +101,7 @@ pub enum StorageError {
         /// The error of the store.
         source: BoxError,
     },
-    /// The store cannot do this.
+    /// The store cannot do this at all.
     #[error("{store} does not support {what}")]
     Unsupported {
         /// The store.
@@ -106,7 +109,7 @@ pub enum StorageError {
         /// The missing ability.
         what: String,
     },
-    /// Disk full, or quota used up.
+    /// The disk is full, or a quota is used up.
     #[error("no space left to write {target}: free some or raise the quota, then try again")]
     NoSpace {
         /// The object or directory.
@@ -114,7 +117,7 @@ pub enum StorageError {
         /// The error of the store.
         source: BoxError,
     },
-    /// Something stands under the key that is not an object: a directory, a FIFO, a device, a symbolic link.
+    /// The key leads to something that is no object: a directory, a FIFO, a device, a symbolic link.
     #[error("{target} is {found}, not an object of this store")]
     NotAnObject {
         /// The place.
@@ -138,7 +141,7 @@ pub enum StorageError {
         /// The broken rule.
         problem: String,
     },
-    /// Opened with a setting that does not fit the store.
+    /// A setting of the handle does not fit the store.
     #[error("{target}: {problem}; check the setting `{setting}`")]
     Misconfigured {
         /// The store, or the object that was asked for.
@@ -148,7 +151,7 @@ pub enum StorageError {
         /// The problem.
         problem: String,
     },
-    /// The store asked to be left alone for longer than the caller waits.
+    /// The store asked for pauses for longer than the caller's deadline.
     #[error(
         "{action} of {target} was put off by the store again and again: it is overloaded, or its limits are low"
     )]
@@ -160,7 +163,7 @@ pub enum StorageError {
         /// The error of the store.
         source: BoxError,
     },
-    /// The request may succeed when repeated.
+    /// The request failed in a way that may pass: a network error, a time-out, an error of the server.
     #[error("{action} of {target} failed for now")]
     Unavailable {
         /// The action that was attempted.
@@ -170,7 +173,7 @@ pub enum StorageError {
         /// The error of the store.
         source: BoxError,
     },
-    /// Anything else the store said; repeating the request will not help.
+    /// The request failed, and repeating it does not help.
     #[error("{action} of {target} failed")]
     Failed {
         /// The action that was attempted.
@@ -183,22 +186,23 @@ pub enum StorageError {
 }
 
 impl StorageError {
-    /// Returns whether this says that an object does not exist.
+    /// Returns whether the error means that the object does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. })
     }
 
-    /// Returns whether this is an item of a list behind which the list goes on.
+    /// Returns whether the error is an entry of a list, after which the list goes on.
     pub fn is_unreadable_key(&self) -> bool {
         matches!(self, Self::UnreadableKey { .. })
     }
 
-    /// Returns whether this names a [directory marker](crate::DIRECTORY_MARKER), which holds no data.
+    /// Returns whether the error names a [directory marker](crate::DIRECTORY_MARKER), which holds no data.
     pub fn is_directory_marker(&self) -> bool {
         matches!(self, Self::UnreadableKey { problem, .. } if problem == DIRECTORY_MARKER)
     }
 
-    /// Returns whether the same request may succeed later.
+    /// Returns whether the same request may succeed later: [`Unavailable`](Self::Unavailable),
+    /// [`Throttled`](Self::Throttled) and [`WrongLength`](Self::WrongLength).
     pub fn is_retryable(&self) -> bool {
         matches!(
             self,
@@ -206,7 +210,8 @@ impl StorageError {
         )
     }
 
-    /// Translates an operating-system error; `key` is named if it says "not found".
+    /// Converts an operating-system error about one object. "Not found" becomes [`NotFound`](Self::NotFound) with the
+    /// key.
     pub fn from_io(action: &'static str, key: &Key, error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::NotFound { key: key.clone() },
@@ -214,7 +219,7 @@ impl StorageError {
         }
     }
 
-    /// Translates an operating-system error about something that is not one object.
+    /// Converts an operating-system error about something that is not one object. `target` names it in the message.
     pub fn from_io_at(action: &'static str, target: &str, error: io::Error) -> Self {
         let target = target.to_owned();
         match error.kind() {

@@ -13,7 +13,7 @@ use crate::{
 /// Unreadable names that [`StorageExt::list_objects`] names one by one.
 const NAMED: usize = 10;
 
-/// One item of a list that goes on.
+/// One entry of a list that goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listed {
     /// An object.
@@ -43,22 +43,37 @@ impl Listed {
     }
 }
 
-/// The comparison of a stored object with bytes that the caller has.
+/// The result of comparing a stored object with bytes of the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Compared {
-    /// Nothing.
+    /// There is no object under the key.
     Absent,
-    /// The same bytes, in this state.
+    /// The object has the same bytes, in this version.
     Same(Version),
-    /// Other bytes.
+    /// The object has other bytes.
     Other,
 }
 
-/// Conveniences for callers; every [`Storage`] has it.
+/// Conveniences for callers; every [`Storage`] has them.
+///
+/// ```
+/// use icefield_storage::{Compared, Key, PutMode, Storage, StorageExt};
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let storage = MemoryStorage::new();
+/// let key = Key::parse("config.yaml")?;
+/// assert!(storage.try_read_at_most(&key, 1 << 20).await?.is_none());
+/// let _ = storage.put_immutable(&key, "a: 1".into(), PutMode::Create.into()).await?;
+/// assert_eq!(storage.compare(&key, b"a: 2").await?, Compared::Other);
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait StorageExt: Storage {
-    /// Reads a whole object, however large it is: for callers that know what is there. All others say how much they take
-    /// ([`read_at_most`](Self::read_at_most)).
+    /// Reads a whole object, however large it is, into memory. For objects of unknown size, use
+    /// [`read_at_most`](Self::read_at_most), which bounds the memory.
     ///
     /// # Errors
     /// As [`Storage::get`].
@@ -68,7 +83,7 @@ pub trait StorageExt: Storage {
         Ok((object.bytes().await?, meta))
     }
 
-    /// Reads a whole object that should be small. A larger one is refused before it is read.
+    /// Reads a whole object of at most `limit` bytes into memory. A larger one is refused before its bytes are read.
     ///
     /// # Errors
     /// As [`Storage::get`]; [`StorageError::ObjectTooLarge`] if it has more than `limit` bytes.
@@ -87,7 +102,7 @@ pub trait StorageExt: Storage {
         Ok((object.bytes().await?, meta))
     }
 
-    /// Reads a whole object that should be small, `None` if there is none.
+    /// Reads a whole object of at most `limit` bytes into memory; `None` if there is none.
     ///
     /// # Errors
     /// As [`StorageExt::read_at_most`], except *not found*.
@@ -99,7 +114,7 @@ pub trait StorageExt: Storage {
         found(self.read_at_most(key, limit).await)
     }
 
-    /// Reads a whole object, however large it is, `None` if there is none.
+    /// Reads a whole object, however large it is, into memory; `None` if there is none.
     ///
     /// # Errors
     /// As [`Storage::get`], except *not found*.
@@ -107,7 +122,7 @@ pub trait StorageExt: Storage {
         found(self.read(key).await)
     }
 
-    /// Compares an object with bytes. One of another length is not read.
+    /// Compares an object with bytes. An object of another length is not read.
     ///
     /// # Errors
     /// As [`Storage::get`], except *not found*.
@@ -120,7 +135,7 @@ pub trait StorageExt: Storage {
         }
     }
 
-    /// Returns whether an object exists.
+    /// Returns whether an object exists, by one [`Storage::head`].
     ///
     /// # Errors
     /// As [`Storage::head`], except *not found*.
@@ -132,8 +147,8 @@ pub trait StorageExt: Storage {
         }
     }
 
-    /// Writes an object that nothing will ever replace. If there is one already that holds the same
-    /// bytes, the write counts as done; other bytes are [`PutOutcome::Refused`].
+    /// Writes an object that is never replaced. If the key holds the same bytes already, the write counts as done, so
+    /// that a repeated write is harmless; other bytes are [`PutOutcome::Refused`].
     ///
     /// # Errors
     /// As [`Storage::put`] and [`Storage::get`].
@@ -222,8 +237,8 @@ pub trait StorageExt: Storage {
         items.scan(false, until_failed).boxed()
     }
 
-    /// Returns why writers do not exclude each other here, if the store says so: a text for callers whose commit is
-    /// refused for want of [`Capabilities::safe_commits`](crate::Capabilities::safe_commits).
+    /// Returns the reason why writers do not exclude each other in this store, if the store gives one: a text for
+    /// callers whose commit is refused for want of [`Capabilities::safe_commits`](crate::Capabilities::safe_commits).
     async fn why_unsafe(&self) -> Option<String> {
         let advice = self.advice().await.unwrap_or_default();
         let mut on_locks = advice.into_iter().filter(|it| it.topic == Topic::Locks);

@@ -8,14 +8,14 @@ pub const MAX_KEY_BYTES: usize = 1024;
 /// Longest segment of a key in bytes: the limit of file names on common file systems.
 pub const MAX_SEGMENT_BYTES: usize = 255;
 
-/// Why a text is not a [`Key`] or a [`Prefix`].
+/// The reason why a text is not a [`Key`] or a [`Prefix`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// The key of an object must not be empty.
+    /// The text is empty, which only a prefix may be.
     #[error("an object key must not be empty")]
     Empty,
-    /// `/a`, `a/` or `a//b`.
+    /// A slash at the beginning, at the end, or twice in a row: `/a`, `a/` or `a//b`.
     #[error(
         "key {key:?} has an empty segment: keys are relative, without leading, trailing or doubled `/`"
     )]
@@ -23,7 +23,7 @@ pub enum KeyError {
         /// The refused text.
         key: String,
     },
-    /// `.` or `..` as a segment.
+    /// A segment is `.` or `..`.
     #[error("key {key:?} has the segment {segment:?}, which would walk the directory tree")]
     DotSegment {
         /// The refused text.
@@ -31,13 +31,13 @@ pub enum KeyError {
         /// The segment: `.` or `..`.
         segment: String,
     },
-    /// A NUL byte.
+    /// The text contains a NUL byte.
     #[error("key {key:?} contains a NUL byte")]
     Nul {
         /// The refused text.
         key: String,
     },
-    /// More than [`MAX_KEY_BYTES`].
+    /// The text has more than [`MAX_KEY_BYTES`] bytes.
     #[error("key of {length} bytes is longer than {MAX_KEY_BYTES}: {start:?}…")]
     TooLong {
         /// The first characters of the refused text.
@@ -45,7 +45,7 @@ pub enum KeyError {
         /// Its length in bytes.
         length: usize,
     },
-    /// A segment of more than [`MAX_SEGMENT_BYTES`].
+    /// A segment has more than [`MAX_SEGMENT_BYTES`] bytes.
     #[error("a key segment of {length} bytes is longer than {MAX_SEGMENT_BYTES}: {start:?}…")]
     SegmentTooLong {
         /// The first characters of the refused segment.
@@ -95,9 +95,21 @@ fn check(text: &str) -> Result<(), KeyError> {
 
 /// The name of one object: `/`-separated segments, used verbatim by every backend.
 ///
+/// ```
+/// use icefield_storage::{Key, Prefix};
+///
+/// # fn main() -> Result<(), icefield_storage::KeyError> {
+/// let key = Key::parse("refs/branch.main/ref.json")?;
+/// assert!(key.is_below(&Prefix::parse("refs")?));
+/// assert!(!key.is_below(&Prefix::parse("ref")?), "whole segments are compared");
+/// assert!(Key::parse("../secret").is_err());
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Invariants
-/// Not empty; no empty, `.` or `..` segment; no NUL; at most [`MAX_KEY_BYTES`] bytes with segments of
-/// at most [`MAX_SEGMENT_BYTES`]. A backend may therefore join it to a root without leaving the root.
+/// Not empty; no empty, `.` or `..` segment; no NUL; at most [`MAX_KEY_BYTES`] bytes with segments of at most
+/// [`MAX_SEGMENT_BYTES`]. A backend may therefore join it to a root without leaving the root.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(Arc<str>);
 

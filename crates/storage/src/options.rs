@@ -10,16 +10,16 @@ pub use write::{CopyOptions, ObjectClass, Payload, PutMode, PutOptions, PutOutco
 
 use crate::{Key, Prefix, StorageError, Version};
 
-/// Options of [`Storage::list`](crate::Storage::list).
+/// The options of [`Storage::list`](crate::Storage::list). The default lists all keys.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ListOptions {
-    /// Only keys below this prefix.
+    /// The prefix below which keys are listed.
     pub prefix: Prefix,
-    /// Only keys after this one in byte order; the key need not exist.
+    /// The key after which the list begins, in byte order; it need not exist.
     pub start_after: Option<Key>,
-    /// Whether the versions are not wanted: they may then be such that no object has them. A store that has to read an
-    /// object to know its version is spared that.
+    /// Permits a list without true versions, for callers that use none. A store that has to read an object to know its
+    /// version is spared that.
     pub without_versions: bool,
 }
 
@@ -33,14 +33,14 @@ impl ListOptions {
         }
     }
 
-    /// Returns the options that begin after `key`.
+    /// Begins the list after `key`.
     #[must_use]
     pub fn with_start_after(mut self, key: Key) -> Self {
         self.start_after = Some(key);
         self
     }
 
-    /// Returns the options for a list of which the caller uses no versions.
+    /// Permits a list without true versions.
     #[must_use]
     pub fn without_versions(mut self) -> Self {
         self.without_versions = true;
@@ -54,12 +54,13 @@ impl From<Prefix> for ListOptions {
     }
 }
 
-/// One object to delete.
+/// An object to delete, and optionally the version in which it must be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
-    /// The object's key.
+    /// The key of the object.
     pub key: Key,
-    /// Delete only this state; another one, or a missing object, is [`DeleteOutcome::Refused`].
+    /// The version to delete; another one, or a missing object, is [`DeleteOutcome::Refused`]. `None` deletes any
+    /// version.
     pub version: Option<Version>,
 }
 
@@ -83,9 +84,9 @@ impl From<Key> for Deletion {
 #[derive(Debug)]
 #[must_use = "a delete may have been refused, or its outcome may be unknown"]
 pub enum DeleteOutcome {
-    /// The object is gone. Without a version in the request, also if it was not there before.
+    /// The object is gone. Without a version in the request, a missing object counts as deleted.
     Deleted,
-    /// The object was not in the state that the request named.
+    /// The object was not in the version that the request named.
     Refused,
     /// The store may or may not have deleted the object.
     Unknown(StorageError),

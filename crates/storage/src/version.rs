@@ -34,10 +34,10 @@ impl fmt::Display for Version {
     }
 }
 
-/// The reference that a conditional read compares the stored object with.
+/// The state of an object that a conditional read asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// A token that this backend returned.
+    /// A version that this backend returned.
     Version(Version),
     /// The text of an ETag as another program recorded it (the `checksum_etag` of a virtual chunk).
     ETag(String),

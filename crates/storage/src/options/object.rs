@@ -9,28 +9,28 @@ use futures::stream::BoxStream;
 
 use crate::{Key, StorageError, Version};
 
-/// The facts about a stored object that are known without reading it.
+/// The description of a stored object, known without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectMeta {
-    /// The object's key.
+    /// The key of the object.
     pub key: Key,
-    /// Size of the whole object in bytes.
+    /// The size of the whole object in bytes.
     pub size: u64,
-    /// The state that this description belongs to.
+    /// The version that this description belongs to.
     pub version: Version,
-    /// When the store says the object was written, by the store's clock. [`Storage::head`](crate::Storage::head)
-    /// and lists always tell it; of an object that was read it is `None` where only a further request would.
+    /// The time of the last write, by the store's clock. [`Storage::head`](crate::Storage::head) and lists always give
+    /// it; a read gives `None` where that would cost another request.
     pub last_modified: Option<SystemTime>,
 }
 
 /// One object, or one range of it, as read.
 #[derive(Debug)]
 pub struct Object {
-    /// Describes the whole object, whatever range was read.
+    /// The description of the whole object, whatever range was read.
     pub meta: ObjectMeta,
-    /// The bytes that the body holds, half open.
+    /// The range that the body holds, half open.
     pub range: Range<u64>,
-    /// The bytes.
+    /// The bytes of the range.
     pub body: Body,
 }
 
@@ -38,11 +38,10 @@ pub struct Object {
 const FIRST_ALLOCATION: usize = 64 << 20;
 
 impl Object {
-    /// Returns the bytes, having checked that they are as many as [`Object::range`] promises.
+    /// Returns the bytes of the body, after checking that they are as many as [`Object::range`] promises.
     ///
     /// # Errors
-    /// [`StorageError::WrongLength`] if the body ended early or went on too long; whatever the
-    /// transport reports.
+    /// [`StorageError::WrongLength`] if the body ended early or was too long; the errors of the transport.
     pub async fn bytes(self) -> Result<Bytes, StorageError> {
         let expected = self.range.end - self.range.start;
         let bytes = match self.body {
@@ -72,7 +71,7 @@ impl Object {
     }
 }
 
-/// The bytes of an [`Object`]: at once, or as they arrive.
+/// The bytes of an [`Object`]: in memory, or as they arrive.
 pub enum Body {
     /// All of them.
     Bytes(Bytes),

@@ -6,18 +6,25 @@ use std::time::SystemTime;
 use super::ObjectMeta;
 use crate::{Condition, StorageError};
 
-/// Which bytes of an object to read.
+/// The bytes of an object to read.
+///
+/// ```
+/// use icefield_storage::GetRange;
+///
+/// assert_eq!(GetRange::Suffix(3).resolve(10), Some(7..10));
+/// assert_eq!(GetRange::Bounded(8..12).resolve(10), None, "never cut");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum GetRange {
     /// The whole object.
     #[default]
     All,
-    /// Half open; both ends must lie within the object, else the read is
-    /// [`StorageError::RangeNotSatisfiable`]. Never padded, never cut.
+    /// A half-open range. Both ends must lie within the object, else the read is [`StorageError::RangeNotSatisfiable`].
+    /// It is never padded and never cut.
     Bounded(Range<u64>),
     /// From an offset, at most the size of the object, to the end.
     From(u64),
-    /// The last bytes of the object; asking for more than there are is an error.
+    /// The last bytes of the object; more than there are is [`StorageError::RangeNotSatisfiable`].
     Suffix(u64),
 }
 
@@ -35,19 +42,20 @@ impl GetRange {
     }
 }
 
-/// Options of [`Storage::get`](crate::Storage::get).
+/// The options of [`Storage::get`](crate::Storage::get): a range, and conditions under which the object is read. The
+/// default reads the whole object unconditionally.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct GetOptions {
     /// The bytes to read.
     pub range: GetRange,
-    /// Read only if the object is still in this state, else [`StorageError::PreconditionFailed`].
+    /// Reads only if the object is still in this state, else [`StorageError::PreconditionFailed`].
     pub if_match: Option<Condition>,
-    /// Read only if the object is *not* in this state, else [`StorageError::NotModified`].
+    /// Reads only if the object is *not* in this state, else [`StorageError::NotModified`].
     pub if_none_match: Option<Condition>,
-    /// Read only if the object was not written after this time, else [`StorageError::PreconditionFailed`].
+    /// Reads only if the object was not written after this time, else [`StorageError::PreconditionFailed`].
     pub if_unmodified_since: Option<SystemTime>,
-    /// Read only if the object has no more bytes than this, else [`StorageError::ObjectTooLarge`].
+    /// Reads only if the object has no more bytes than this, else [`StorageError::ObjectTooLarge`].
     pub max_size: Option<u64>,
 }
 
@@ -110,28 +118,28 @@ impl GetOptions {
             })
     }
 
-    /// Returns the options with the condition that the object is still in this state.
+    /// Adds the condition that the object is still in this state.
     #[must_use]
     pub fn with_if_match(mut self, condition: impl Into<Condition>) -> Self {
         self.if_match = Some(condition.into());
         self
     }
 
-    /// Returns the options with the condition that the object is not in this state.
+    /// Adds the condition that the object is not in this state.
     #[must_use]
     pub fn with_if_none_match(mut self, condition: impl Into<Condition>) -> Self {
         self.if_none_match = Some(condition.into());
         self
     }
 
-    /// Returns the options with the condition that the object has no more bytes than this.
+    /// Adds the condition that the object has no more bytes than this.
     #[must_use]
     pub fn with_max_size(mut self, bytes: u64) -> Self {
         self.max_size = Some(bytes);
         self
     }
 
-    /// Returns the options with the condition that the object was not written after this time.
+    /// Adds the condition that the object was not written after this time.
     #[must_use]
     pub fn with_if_unmodified_since(mut self, time: SystemTime) -> Self {
         self.if_unmodified_since = Some(time);

@@ -9,7 +9,7 @@ use futures::stream::BoxStream;
 
 use crate::{Key, StorageError, Version};
 
-/// The bytes of a put: at once, or as a stream whose size may be unknown.
+/// The bytes of a put: in memory, or as a stream whose size may be unknown. Bytes, vectors and texts convert into one.
 pub enum Payload {
     /// All of them; a put of these can be repeated.
     Bytes(Bytes),
@@ -24,7 +24,7 @@ pub enum Payload {
 }
 
 impl Payload {
-    /// Returns the number of bytes, where it is known beforehand.
+    /// Returns the number of bytes; `None` for a stream of unknown size.
     pub fn size(&self) -> Option<u64> {
         match self {
             Self::Bytes(bytes) => Some(bytes.len() as u64),
@@ -32,10 +32,10 @@ impl Payload {
         }
     }
 
-    /// Collects the bytes into memory; `key` is named if they are not as many as promised.
+    /// Collects the bytes into memory. `key` is named if they are not as many as promised.
     ///
     /// # Errors
-    /// [`StorageError::WrongLength`]; whatever the stream yields.
+    /// [`StorageError::WrongLength`]; the errors of the stream.
     pub async fn collect(self, key: &Key) -> Result<Bytes, StorageError> {
         let (size, mut stream) = match self {
             Self::Bytes(bytes) => return Ok(bytes),
@@ -74,13 +74,13 @@ impl<B: Into<Bytes>> From<B> for Payload {
     }
 }
 
-/// The condition for a put to take effect.
+/// The condition under which a put takes effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PutMode {
-    /// Nothing: the object is created or replaced.
+    /// No condition: the object is created or replaced.
     #[default]
     Overwrite,
-    /// There is no object under the key.
+    /// The key holds no object. Of any number of concurrent puts, one succeeds.
     Create,
     /// The object is in exactly this state. A missing object fails the condition.
     Update(Version),
@@ -103,11 +103,11 @@ pub enum ObjectClass {
 pub struct PutOptions {
     /// The condition for the put to take effect.
     pub mode: PutMode,
-    /// The kind of object.
+    /// The kind of object, by which the backend chooses storage class, tags and durability.
     pub class: ObjectClass,
-    /// Content type, where the store keeps one.
+    /// The content type, for stores that keep one.
     pub content_type: Option<&'static str>,
-    /// User metadata, where the store keeps it.
+    /// The user metadata, for stores that keep it.
     pub user_metadata: BTreeMap<String, String>,
 }
 
@@ -120,21 +120,21 @@ impl PutOptions {
         }
     }
 
-    /// Returns the options with another class.
+    /// Sets the kind of object.
     #[must_use]
     pub fn with_class(mut self, class: ObjectClass) -> Self {
         self.class = class;
         self
     }
 
-    /// Returns the options with a content type.
+    /// Sets the content type.
     #[must_use]
     pub fn with_content_type(mut self, content_type: &'static str) -> Self {
         self.content_type = Some(content_type);
         self
     }
 
-    /// Returns the options with one more item of user metadata.
+    /// Adds one item of user metadata.
     #[must_use]
     pub fn with_user_metadata(mut self, name: &str, value: &str) -> Self {
         self.user_metadata.insert(name.to_owned(), value.to_owned());
@@ -152,21 +152,21 @@ impl From<PutMode> for PutOptions {
 #[derive(Debug)]
 #[must_use = "a write may have been refused, or its outcome may be unknown"]
 pub enum PutOutcome {
-    /// The object is stored.
+    /// The object is stored, in the version given.
     Written(Written),
-    /// The condition did not hold; nothing was written.
+    /// The condition did not hold. Nothing was written.
     Refused,
     /// The store may or may not have taken the write, now or later. Read the object to find out;
     /// clean up nothing.
     Unknown(StorageError),
 }
 
-/// A write that was acknowledged.
+/// The acknowledgement of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The state that the write made.
+    /// The version that the write created: the condition of the next [`PutMode::Update`].
     pub version: Version,
-    /// The store's own time of the write, where its reply says it.
+    /// The time of the write by the store's clock, if its reply contains one.
     pub store_time: Option<SystemTime>,
 }
 
@@ -180,11 +180,12 @@ impl PutOutcome {
     }
 }
 
-/// Options of [`Storage::copy`](crate::Storage::copy).
+/// The options of [`Storage::copy`](crate::Storage::copy).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CopyOptions {
-    /// Copy only this state of the source; another one makes the copy [`PutOutcome::Refused`].
+    /// The version of the source to copy; another one makes the copy [`PutOutcome::Refused`]. `None` copies any
+    /// version.
     pub source_version: Option<Version>,
     /// The condition at the destination.
     pub mode: PutMode,
@@ -199,7 +200,7 @@ impl CopyOptions {
         }
     }
 
-    /// Returns the options with the condition that the source is in this state.
+    /// Adds the condition that the source is in this version.
     #[must_use]
     pub fn with_source_version(mut self, version: Version) -> Self {
         self.source_version = Some(version);

@@ -13,7 +13,7 @@ use crate::{BoxError, Clock};
 /// A key is renewed so long before it expires.
 const EARLY: Duration = Duration::from_secs(300);
 
-/// Something that proves the identity of the client to a store.
+/// A credential that may expire.
 pub trait Secret: Clone + Send + Sync + 'static {
     /// Returns when it ceases to be good.
     fn expires(&self) -> Option<SystemTime>;
@@ -22,7 +22,7 @@ pub trait Secret: Clone + Send + Sync + 'static {
     fn is_same(&self, other: &Self) -> bool;
 }
 
-/// Something that hands out keys.
+/// A source of credentials, such as the environment, a file or a metadata service.
 #[async_trait]
 pub trait SecretSource<S>: fmt::Debug + Send + Sync + 'static {
     /// Returns a fresh key.
@@ -32,7 +32,7 @@ pub trait SecretSource<S>: fmt::Debug + Send + Sync + 'static {
     async fn fetch(&self) -> Result<S, BoxError>;
 }
 
-/// Why there is no key.
+/// The reason why there is no credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NoSecret(String);
@@ -46,7 +46,7 @@ struct Held<S> {
     number: u64,
 }
 
-/// A key that is renewed before it expires.
+/// A credential that is renewed before it expires. Requests that run at the same time share one renewal.
 pub struct Renewed<S> {
     source: Box<dyn SecretSource<S>>,
     clock: Arc<dyn Clock>,
@@ -58,7 +58,7 @@ pub struct Renewed<S> {
 }
 
 impl<S: Secret> Renewed<S> {
-    /// Returns the keys of a source, by the time of a clock.
+    /// Returns the credentials of a source; `clock` tells when they expire.
     pub fn new(source: impl SecretSource<S>, clock: Arc<dyn Clock>) -> Self {
         Self {
             source: Box::new(source),
@@ -69,13 +69,13 @@ impl<S: Secret> Renewed<S> {
         }
     }
 
-    /// Names the key that is in use now.
+    /// Returns the number of the credential in use, which grows with each renewal.
     pub fn generation(&self) -> u64 {
         self.current.load(Ordering::SeqCst)
     }
 
-    /// Says that the store did not take the key of that name: the next request fetches another, once. Of a key that has
-    /// been replaced meanwhile, nothing is learnt.
+    /// Reports that the store refused the credential of that number: the next request fetches another, once. A report
+    /// about a credential that has been replaced meanwhile changes nothing.
     pub fn refused(&self, generation: u64) {
         // A request that was sent before there was any key was sent with the first.
         let generation = generation.max(1);
@@ -84,11 +84,11 @@ impl<S: Secret> Renewed<S> {
         }
     }
 
-    /// Returns a key that is good, as far as is known here.
+    /// Returns a credential that is valid, as far as this process knows.
     ///
     /// # Errors
-    /// There is none: the source of keys fails, or has only the one that the store has refused. How long it may
-    /// take is the caller's business: one that drops this future lets the next one ask.
+    /// The source fails, or has only the credential that the store has refused. This call sets no time-out: a caller
+    /// that drops the future lets the next one ask.
     pub async fn get(&self) -> Result<S, NoSecret> {
         let mut held = self.held.lock().await;
         let now = self.clock.now();

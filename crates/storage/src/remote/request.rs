@@ -9,7 +9,7 @@ use crate::options::{
 };
 use crate::{Condition, DeleteOutcome, StorageError, UnreadableName, Version};
 
-/// The possible effect of an attempt that failed.
+/// The possible effect of an attempt that failed, by which the layer decides whether it repeats the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FaultKind {
@@ -29,12 +29,12 @@ pub enum FaultKind {
     Final,
 }
 
-/// Why an attempt got no answer.
+/// The reason why an attempt got no answer.
 #[derive(Debug)]
 pub struct Fault {
-    /// Its possible effect.
+    /// The possible effect of the attempt.
     pub kind: FaultKind,
-    /// The error for the caller when it is not tried again.
+    /// The error that the caller gets if the request is not repeated.
     pub error: StorageError,
 }
 
@@ -44,8 +44,8 @@ impl Fault {
         Self { kind, error }
     }
 
-    /// Returns the fault of an HTTP status that a store answered with, by the one table of what is tried again.
-    /// `None` for a status that is no failure.
+    /// Returns the kind of an HTTP status, by the one table of repeated requests that all backends share. `None` for a
+    /// status that is no failure.
     pub fn kind_of_status(status: u16) -> Option<FaultKind> {
         match status {
             0..=399 => None,
@@ -90,8 +90,8 @@ pub struct WriteRequest {
     pub content_type: Option<&'static str>,
     /// The caller's user metadata.
     pub user_metadata: Vec<(String, String)>,
-    /// Names this write among all others: 26 letters and digits. Stored with the object as user metadata, it is
-    /// how a write recognises itself.
+    /// The id of this write among all others: 26 letters and digits. It is stored as user metadata with the object, so
+    /// that the layer recognises its own write after a lost answer.
     pub write_id: String,
 }
 
@@ -116,7 +116,7 @@ pub enum Answer {
     Refused,
 }
 
-/// An object, and which write made it.
+/// An object, and the id of the write that made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
     /// The object.
@@ -164,12 +164,12 @@ impl Stored {
     }
 }
 
-/// Objects, in the order in which the store lists, and where the next page begins.
+/// One page of a list: objects in the order of the store, and the token of the next page.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// The objects, and the names that are no keys where the store lists them; none is left out.
+    /// The objects, and the entries that are no objects. None is left out.
     pub entries: Vec<Result<ObjectMeta, UnreadableName>>,
-    /// The token of the next page, if there is one.
+    /// The token of the next page; `None` on the last one.
     pub next: Option<String>,
 }
 
@@ -192,22 +192,24 @@ pub struct Part {
 /// The outcome of a deletion in one attempt.
 pub type Deleted = Result<DeleteOutcome, Fault>;
 
-/// The limits of a store: what it takes at most, and what it wants at least.
+/// The limits of a store: the most that it takes, and the least that it wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Bytes of the largest object that one put can make.
+    /// The size of the largest object that one put can make, in bytes.
     pub put_bytes: u64,
-    /// Bytes of the smallest part of an upload, the last one apart.
+    /// The size of the smallest part of an upload, except the last one, in bytes.
     pub part_bytes: u64,
-    /// Parts of one upload. Zero: the store has no uploads in parts, and takes any object in one put.
+    /// The number of parts of one upload. Zero: the store has no uploads in parts, and takes an object of any size in
+    /// one put.
     pub parts: u32,
-    /// Keys of one delete request.
+    /// The number of keys of one delete request.
     pub delete_keys: usize,
 }
 
 impl Limits {
-    /// Returns the limits of a store that takes each object in one put and deletes one at a time.
+    /// Returns the limits of a store that takes each object in one put, of at most this many bytes, and deletes one at
+    /// a time.
     pub fn whole(put_bytes: u64) -> Self {
         Self {
             put_bytes,
@@ -217,14 +219,14 @@ impl Limits {
         }
     }
 
-    /// Returns the limits with uploads in parts.
+    /// Adds uploads in parts: the least size of a part in bytes, and the largest number of parts.
     #[must_use]
     pub fn with_parts(mut self, part_bytes: u64, parts: u32) -> Self {
         (self.part_bytes, self.parts) = (part_bytes, parts);
         self
     }
 
-    /// Returns the limits with so many keys in one delete request.
+    /// Sets the number of keys of one delete request.
     #[must_use]
     pub fn with_delete_keys(mut self, keys: usize) -> Self {
         self.delete_keys = keys.max(1);

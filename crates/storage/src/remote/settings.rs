@@ -2,26 +2,37 @@
 
 use std::time::Duration;
 
-/// How requests are tried again.
+/// The rules by which failed requests are repeated. Only failures that may pass are: network errors, time-outs, and
+/// statuses such as 429 and 503.
+///
+/// ```
+/// use std::time::Duration;
+/// use icefield_storage::remote::RetrySettings;
+///
+/// let patient = RetrySettings::default()
+///     .with_deadline(Duration::from_secs(600))
+///     .with_pauses(Duration::from_millis(100), Duration::from_secs(30));
+/// assert_eq!(patient.attempts, 40);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetrySettings {
-    /// Attempts of one call. Default 40: with the pauses of the other defaults, as many as the deadline has time
-    /// for.
+    /// The largest number of attempts of one call. Default 40: with the pauses of the other defaults, as many as fit
+    /// before the deadline.
     pub attempts: u32,
-    /// Attempts to reach a store that has not answered anything yet: its address may be wrong. Default 6.
+    /// The largest number of attempts to reach a store that has never answered, whose address may be wrong. Default 6.
     pub contact_attempts: u32,
-    /// The longest pause before the second attempt; each further one may be twice as long. The pause itself is
-    /// random, from nothing up to that. Default 50 ms.
+    /// The longest pause before the second attempt; the bound doubles with each further one. The pause itself is
+    /// random, from zero to that bound. Default 50 ms.
     pub first_pause: Duration,
-    /// The longest pause of all. Default 10 s.
+    /// The largest bound of a pause. Default 10 s.
     pub longest_pause: Duration,
-    /// No attempt begins later than this after the call. Default 180 s.
+    /// The time after the beginning of the call from which no attempt begins any more. Default 180 s.
     pub deadline: Duration,
-    /// Repeated attempts of all calls together, in a second, once `burst` is used up; further ones wait.
-    /// Default 20.
+    /// The number of repeated attempts per second, of all calls of the handle together, once `burst` is used up;
+    /// further ones wait. It keeps many readers from flooding a store that recovers. Default 20.
     pub per_second: u32,
-    /// Repeated attempts that need not wait. Default 100.
+    /// The number of repeated attempts that need not wait. Default 100.
     pub burst: u32,
 }
 
@@ -40,35 +51,35 @@ impl Default for RetrySettings {
 }
 
 impl RetrySettings {
-    /// Returns the settings with so many attempts, at least one.
+    /// Sets the number of attempts of one call, at least one.
     #[must_use]
     pub fn with_attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts.max(1);
         self
     }
 
-    /// Returns the settings with so many attempts to reach a store that has never answered, at least one.
+    /// Sets the number of attempts to reach a store that has never answered, at least one.
     #[must_use]
     pub fn with_contact_attempts(mut self, attempts: u32) -> Self {
         self.contact_attempts = attempts.max(1);
         self
     }
 
-    /// Returns the settings with these longest pauses.
+    /// Sets the longest pause before the second attempt, and the longest pause of all.
     #[must_use]
     pub fn with_pauses(mut self, first: Duration, longest: Duration) -> Self {
         (self.first_pause, self.longest_pause) = (first, longest);
         self
     }
 
-    /// Returns the settings with another deadline.
+    /// Sets the time after which no attempt begins.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// Returns the settings with another bound on repeated attempts of all calls together.
+    /// Sets the number of repeated attempts of all calls together: per second, at least one, and at once.
     #[must_use]
     pub fn with_rate(mut self, per_second: u32, burst: u32) -> Self {
         (self.per_second, self.burst) = (per_second.max(1), burst);
@@ -76,36 +87,38 @@ impl RetrySettings {
     }
 }
 
-/// The settings that a store behind a network needs from its user.
+/// The settings of a store behind a network. The defaults suit programs that run for long without a person in front of
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RemoteSettings {
-    /// Trying again.
+    /// The rules by which failed requests are repeated.
     pub retry: RetrySettings,
-    /// An attempt is given up when its answer has not begun after this; a write has a second more for each
-    /// mebibyte. Default 30 s.
+    /// The time after which an attempt without an answer is given up; a write has a second more for each mebibyte.
+    /// Default 30 s.
     pub attempt_timeout: Duration,
-    /// A body is given up when no byte came for so long. Default 20 s.
+    /// The time without a byte after which a body is given up, and asked for again from where it broke off. Default 20
+    /// s.
     pub stall_timeout: Duration,
-    /// Requests in flight, the body of a read included until its reader has all of it: as many readers of long bodies
-    /// as this, all of whom wait for something else, wait for ever. Default 64.
+    /// The number of requests in flight. The body of a read counts until its reader has all of it: a program that keeps
+    /// this many bodies open, and waits for something else before it reads on, waits for ever. Default 64.
     pub requests: usize,
-    /// Bytes from which an object is uploaded in parts. Default 32 MiB.
+    /// The size in bytes from which an object is uploaded in parts. Default 32 MiB.
     pub multipart_threshold: u64,
-    /// Bytes of a part, more where the object would have too many. Default 8 MiB.
+    /// The size of a part in bytes; larger if the object would have more parts than the store permits. Default 8 MiB.
     pub part_bytes: u64,
-    /// Parts of one object in flight, up and down: they are what it needs of memory. Default 4.
+    /// The number of parts of one object in flight, up or down. An object takes this many parts of memory. Default 4.
     pub parts_in_flight: usize,
-    /// Bytes from which a read is done in parts. Default 16 MiB.
+    /// The size in bytes from which a read is done in parts. Default 16 MiB.
     pub parallel_read_threshold: u64,
     /// Reads each list to its end and sorts it, before its first entry is handed out: for stores that do not list in
     /// byte order. Where the first page of a list shows that, it is done by itself; where a later one does, it is
     /// an error. A list that begins behind a key shows nothing: there the store may leave out what lies before that
     /// key by its own order. Default false.
     pub sort_lists: bool,
-    /// Entries of a list that are sorted in memory; a longer one is an error. Default 1,000,000.
+    /// The number of entries of a list that are sorted in memory; a longer list is an error. Default 1,000,000.
     pub list_entries: usize,
-    /// Takes the store's word for it that conditional writes work, without trying. Default false.
+    /// Skips the trial of conditional writes that otherwise precedes the first one. Default false.
     pub trust_conditions: bool,
 }
 
@@ -128,49 +141,49 @@ impl Default for RemoteSettings {
 }
 
 impl RemoteSettings {
-    /// Returns the settings with other rules for trying again.
+    /// Sets the rules by which failed requests are repeated.
     #[must_use]
     pub fn with_retry(mut self, retry: RetrySettings) -> Self {
         self.retry = retry;
         self
     }
 
-    /// Returns the settings with other time-outs, of an attempt and of a body that stalls.
+    /// Sets the time-outs of an attempt and of a body that stalls.
     #[must_use]
     pub fn with_timeouts(mut self, attempt: Duration, stall: Duration) -> Self {
         (self.attempt_timeout, self.stall_timeout) = (attempt, stall);
         self
     }
 
-    /// Returns the settings with so many requests in flight, at least one.
+    /// Sets the number of requests in flight, at least one.
     #[must_use]
     pub fn with_requests(mut self, requests: usize) -> Self {
         self.requests = requests.max(1);
         self
     }
 
-    /// Returns the settings with another size from which objects are uploaded in parts, and of the parts.
+    /// Sets the size in bytes from which objects are uploaded in parts, and the size of a part.
     #[must_use]
     pub fn with_multipart(mut self, threshold: u64, part_bytes: u64) -> Self {
         (self.multipart_threshold, self.part_bytes) = (threshold, part_bytes.max(1));
         self
     }
 
-    /// Returns the settings with another size from which reads are done in parts.
+    /// Sets the size in bytes from which reads are done in parts.
     #[must_use]
     pub fn with_parallel_reads(mut self, threshold: u64) -> Self {
         self.parallel_read_threshold = threshold;
         self
     }
 
-    /// Returns the settings that sort lists, of so many entries at most.
+    /// Makes lists be sorted in memory, of at most this many entries.
     #[must_use]
     pub fn sorting_lists(mut self, entries: usize) -> Self {
         (self.sort_lists, self.list_entries) = (true, entries);
         self
     }
 
-    /// Returns the settings that take the store's word for its conditional writes.
+    /// Skips the trial of conditional writes.
     #[must_use]
     pub fn trusting_conditions(mut self) -> Self {
         self.trust_conditions = true;

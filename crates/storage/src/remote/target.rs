@@ -6,14 +6,14 @@ use std::fmt;
 use super::request::{Fault, FaultKind};
 use crate::{BoxError, Key, StorageError};
 
-/// Where a request went: what backends make their errors of.
+/// The request that failed, from which backends make their errors.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
-    /// The action, a verb.
+    /// The action, as a verb: `read`, `write`, `list`.
     pub action: &'static str,
-    /// How errors name the store.
+    /// The name of the store in errors.
     pub store: &'a str,
-    /// The object, if the request was about one.
+    /// The object; `None` if the request was about no single object.
     pub key: Option<&'a Key>,
 }
 
@@ -23,7 +23,7 @@ impl Target<'_> {
             .map_or_else(|| self.store.to_owned(), Key::to_string)
     }
 
-    /// Returns the error of a setting that has to be changed.
+    /// Returns the error of a setting that must be changed.
     pub fn misconfigured(&self, setting: &'static str, problem: &str) -> StorageError {
         StorageError::Misconfigured {
             target: self.store.to_owned(),
@@ -32,7 +32,7 @@ impl Target<'_> {
         }
     }
 
-    /// Returns the error of credentials that are not what the store expects.
+    /// Returns the error of credentials that the store does not accept.
     pub fn not_accepted(&self) -> StorageError {
         self.misconfigured("credentials", "the store does not accept the credentials")
     }
@@ -55,7 +55,7 @@ impl Target<'_> {
         }
     }
 
-    /// Returns the fault of a bucket that is not there; its setting has this name.
+    /// Returns the fault of a bucket that does not exist; `setting` is the name of the setting that named it.
     pub fn no_bucket(&self, setting: &'static str) -> Fault {
         let problem = format!("there is no such {setting}");
         self.misconfigured(setting, &problem).into()

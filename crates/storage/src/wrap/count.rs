@@ -13,27 +13,27 @@ use crate::{
     ListOptions, Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
 };
 
-/// How often each operation was begun, successful or not, and how many bytes went through.
+/// The number of operations of each kind that were begun, successful or not, and of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tally {
-    /// Reads, whole or of a range; also those answered without waiting.
+    /// Reads, whole or of a range, including those answered without waiting.
     pub get: u64,
-    /// Those among [`Tally::get`] that asked for a range.
+    /// The reads among [`Tally::get`] that asked for a range.
     pub get_range: u64,
-    /// Descriptions.
+    /// Descriptions ([`Storage::head`](crate::Storage::head)).
     pub head: u64,
     /// Writes.
     pub put: u64,
-    /// Walks over keys.
+    /// Lists.
     pub list: u64,
-    /// Requests that those walks take on an object store: one for each started thousand of objects.
+    /// Requests that these lists take on an object store: one for each started thousand of objects.
     pub list_pages: u64,
-    /// Objects to delete.
+    /// Objects that were to be deleted.
     pub delete: u64,
     /// Copies within the store; counted where the copy goes.
     pub copy: u64,
-    /// Barriers. No request on an object store.
+    /// Calls of `sync`, which is no request on an object store.
     pub sync: u64,
     /// Bytes handed to the reader.
     pub bytes_read: u64,
@@ -42,7 +42,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Returns the number of requests as an object store without batch deletion would charge them.
+    /// Returns the number of requests that an object store without batch deletion would charge for.
     pub fn requests(&self) -> u64 {
         self.get + self.head + self.put + self.list_pages + self.delete + self.copy
     }
@@ -53,13 +53,12 @@ impl Tally {
     }
 }
 
-/// The counts, in all and by the first segment of the key (`chunks`, `refs`, …; empty for a walk
-/// over all keys).
+/// The counts, in total and by the first segment of the key (`chunks`, `refs`, …; empty for a list of all keys).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// The sum.
+    /// The sum over all keys.
     pub total: Tally,
-    /// The parts; absent where nothing was asked.
+    /// The counts by first segment; a segment without operations is absent.
     pub by_prefix: BTreeMap<String, Tally>,
 }
 
@@ -122,12 +121,12 @@ impl CountingStorage {
         }
     }
 
-    /// Returns what was counted since the beginning or the last [`CountingStorage::reset`].
+    /// Returns the counts since the beginning or the last [`CountingStorage::reset`].
     pub fn snapshot(&self) -> Counts {
         self.counts.lock().clone()
     }
 
-    /// Sets all counts to zero and returns what they were.
+    /// Sets all counts to zero, and returns those until now.
     pub fn reset(&self) -> Counts {
         std::mem::take(&mut *self.counts.lock())
     }

@@ -35,7 +35,7 @@ use crate::Storage;
 /// The virtual distance to the store. Long, so that the few milliseconds other code may wait do not count.
 const ROUND: Duration = Duration::from_secs(1);
 
-/// The costs of a piece of work.
+/// The cost of a piece of work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// The length of the longest chain of dependent requests.
@@ -44,10 +44,11 @@ pub struct Cost {
     pub counts: Counts,
 }
 
-/// Measures what work on a store costs.
+/// Measures the cost of work on a store: the requests, the bytes, and the longest chain of requests that wait for each
+/// other.
 ///
-/// It holds the store one virtual second away behind a [`CountingStorage`]. Time is tokio's, which must be
-/// paused, or every request really takes a second.
+/// The store is one virtual second away, behind a [`CountingStorage`]. Time is tokio's, which must be paused, or every
+/// request really takes a second.
 #[derive(Clone, Debug)]
 pub struct Meter {
     counting: CountingStorage,
@@ -67,8 +68,8 @@ impl Meter {
         Arc::new(self.counting.clone())
     }
 
-    /// Runs `work` and returns what it returned and what it cost. Work done by others meanwhile is charged
-    /// too, so measure one thing at a time.
+    /// Runs `work`, and returns its result and its cost. Work that runs at the same time is included, so measure one
+    /// thing at a time.
     pub async fn measure<T>(&self, work: impl Future<Output = T>) -> (T, Cost) {
         self.counting.reset();
         // Not the time of the day nor of the machine: what the runtime was asked to wait for.

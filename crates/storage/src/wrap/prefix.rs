@@ -16,6 +16,21 @@ use crate::{
 
 /// The objects of another store below a prefix. Keys going in and coming out are relative to it, in errors
 /// too wherever an error names a key; where one names a place (`target`), it stays the real one.
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_storage::{Key, Prefix, PutMode, Storage, StorageExt, wrap::PrefixStorage};
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let whole = Arc::new(MemoryStorage::new());
+/// let folder = PrefixStorage::new(whole.clone(), Prefix::parse("my/repository")?);
+/// let _ = folder.put(&Key::parse("config.yaml")?, "a: 1".into(), PutMode::Create.into()).await?;
+/// assert!(whole.exists(&Key::parse("my/repository/config.yaml")?).await?);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct PrefixStorage {
     inner: Arc<dyn Storage>,

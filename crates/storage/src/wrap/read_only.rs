@@ -11,7 +11,21 @@ use crate::{
     Object, ObjectMeta, Payload, PutOptions, PutOutcome, Storage, StorageError,
 };
 
-/// Another store without its writes: each is [`StorageError::ReadOnly`] and reaches nothing.
+/// Another store without its writes: each write is [`StorageError::ReadOnly`], and no request is sent for it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_storage::{Key, PutMode, Storage, wrap::ReadOnlyStorage};
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), icefield_storage::KeyError> {
+/// let storage = ReadOnlyStorage::new(Arc::new(MemoryStorage::new()));
+/// assert!(!storage.capabilities().writable);
+/// assert!(storage.put(&Key::parse("a")?, "1".into(), PutMode::Create.into()).await.is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct ReadOnlyStorage {
     inner: Arc<dyn Storage>,
