@@ -13,15 +13,22 @@ use crate::walk::{Pace, ancestors};
 use crate::{BranchName, Edit, EditOutcome, Ledger, RefsError, Refusal, Tip};
 
 impl Ledger {
-    /// Makes one edit visible. What it points to must be stored already.
+    /// Applies one edit. The snapshots that it points to must be stored already: a reader that sees the edit reads them
+    /// at once.
     ///
-    /// A write whose reply was lost is looked for in the ref and, if another commit has landed on top, in
-    /// the history of the branch, before it is called unknown.
+    /// After a lost reply, the edit is looked for in the ref and, if another commit has landed on top of it, in the
+    /// history of the branch, before its outcome is called unknown.
     ///
     /// # Errors
-    /// [`RefsError::MainIsPermanent`], [`RefsError::NoConditions`], [`RefsError::Pinned`], [`RefsError::Config`],
-    /// [`RefsError::Fetch`], and what the store says; nothing was changed. [`RefsError::Upgraded`]: what a handle of version 1
-    /// wrote is beside `repo`, and `icefield upgrade` takes it over.
+    /// Nothing was changed:
+    /// - [`RefsError::NoConditions`]: the store cannot decide which of two writers was first.
+    /// - [`RefsError::MainIsPermanent`], [`RefsError::NotOnline`], [`RefsError::FeatureDisabled`]: the repository
+    ///   forbids it.
+    /// - [`RefsError::Pinned`]: this handle reads a past state.
+    /// - [`RefsError::Config`], [`RefsError::Fetch`], [`RefsError::Storage`]: an object cannot be read or encoded.
+    ///
+    /// [`RefsError::Upgraded`] is different: the file that a handle of version 1 wrote lies beside `repo`, and
+    /// `icefield upgrade` takes it over.
     pub async fn apply(&self, edit: Edit) -> Result<EditOutcome, RefsError> {
         tracing::debug!(?edit, "apply");
         match &self.layout {
@@ -36,8 +43,8 @@ impl Ledger {
         }
     }
 
-    /// Does ahead what an edit that replaces a tip needs if it comes next, so that the edit takes a round less. Readers do not
-    /// see it; an edit that never comes leaves garbage.
+    /// Prepares an edit that replaces a tip, so that the edit takes one round of requests less. Readers do not see it;
+    /// if the edit never comes, it leaves garbage.
     pub async fn prepare(&self, name: &BranchName, expected: &Tip) {
         match &self.layout {
             Layout::V1(_) => {}
@@ -151,10 +158,10 @@ impl Ledger {
         }
     }
 
-    /// Finds out whether the commit of `target`, expected to replace `expected`, has landed.
+    /// Finds out from the history whether the commit `target`, which was to replace the tip `expected`, has landed.
     ///
     /// # Errors
-    /// The error of the store.
+    /// The errors of the store.
     pub async fn landed(
         &self,
         name: &BranchName,
@@ -268,12 +275,12 @@ enum Trace {
     Lost(Refusal),
 }
 
-/// The state, by the history, of a commit whose reply was lost.
+/// The fate of a commit whose reply was lost, as the history tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Landed {
-    /// It landed.
+    /// The commit landed.
     Yes,
-    /// It has not landed; the branch is in the state that the move expects, so that it still may.
+    /// The commit has not landed, and still may: the branch is in the state that the commit expects.
     NotYet,
     /// It has not landed, and cannot any more: the branch has gone on from what the commit was based on without it.
     Never(Refusal),

@@ -19,16 +19,16 @@ use crate::{
     BranchName, Edit, EditOutcome, FetchError, Ledger, RefsError, SnapshotSource, StoredConfig, Tip,
 };
 
-/// The objects that a place holds.
+/// The content of a place where a repository may be.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
     reason = "there is one for each repository that is opened, and it is taken apart at once"
 )]
 pub enum Existing {
-    /// No repository.
+    /// The place holds no repository.
     Nothing,
-    /// One of a newer version of the format.
+    /// The place holds a repository of a newer version of the format.
     Newer,
     /// A repository.
     Repository {
@@ -41,16 +41,16 @@ pub enum Existing {
     },
 }
 
-/// The parts that a ledger is made of.
+/// The components of a ledger.
 #[derive(Clone, Debug)]
 pub struct LedgerParts {
     /// The store.
     pub storage: Arc<dyn Storage>,
     /// The source of decoded snapshots.
     pub snapshots: Arc<dyn SnapshotSource>,
-    /// The clock, for the times in the operations log.
+    /// The clock that dates the entries of the operations log.
     pub clock: Arc<dyn Clock>,
-    /// The source of the names of backups.
+    /// The source of the random names of backups.
     pub entropy: Arc<dyn Entropy>,
     /// The writer that `repo` names.
     pub writer: Writer,
@@ -83,18 +83,18 @@ impl LedgerParts {
     }
 }
 
-/// The parts that a new repository is made of.
+/// The content of a new repository.
 #[derive(Clone, Debug)]
 pub struct NewRepository {
-    /// When it is created, in microseconds since 1970.
+    /// The time of its creation, in microseconds since 1970.
     pub created_at: u64,
     /// The writer that its files name.
     pub writer: Writer,
-    /// Its configuration, which spec version 2 stores with the rest of the state.
+    /// The configuration, which spec version 2 stores with the rest of the state. `None` for the defaults.
     pub config: Option<RepositoryConfig>,
-    /// The file of its first snapshot, if it is to have that of another repository.
+    /// The file of the first snapshot, if it is that of another repository.
     pub initial: Option<Bytes>,
-    /// Objects whose keys are none of a repository's may be there.
+    /// Permits objects whose keys no repository uses.
     pub among_others: bool,
 }
 
@@ -102,13 +102,13 @@ pub struct NewRepository {
 #[derive(Debug)]
 #[must_use = "there may be no repository"]
 pub enum Creation {
-    /// It was created.
+    /// The repository was created.
     Created,
-    /// There was one already.
+    /// The place holds a repository already.
     Exists,
-    /// An object is in the way.
+    /// The place holds this object, which is in the way.
     NotEmpty(Key),
-    /// It may have been created, or not.
+    /// The store gave no answer: the repository may have been created.
     Unknown(StorageError),
 }
 
@@ -123,10 +123,11 @@ enum Placed {
 }
 
 impl Ledger {
-    /// Looks for the repository, of either version of the format, and reads a branch and the configuration in the same round.
+    /// Looks for the repository, of either version of the format, and reads a branch and the configuration in the same
+    /// round of requests.
     ///
     /// # Errors
-    /// [`RefsError::Config`], [`RefsError::InvalidRepo`], and what the store says.
+    /// [`RefsError::Config`], [`RefsError::InvalidRepo`], and the errors of the store.
     pub async fn open(parts: LedgerParts, branch: &BranchName) -> Result<Existing, RefsError> {
         let (files, ledger) = (parts.clone().files(), parts.object()?);
         let (repo, tip, config) =

@@ -8,7 +8,8 @@ use icefield_storage::{BoxError, StorageError, Version};
 
 use crate::{BranchName, Received, RefsError, Remainders, SnapshotInfo, TagName, Tip};
 
-/// One change of what a ledger keeps. It lands whole, and only if what it expects holds.
+/// One change to the mutable state of a repository, with the condition under which it applies. It lands whole or not at
+/// all: see [`Ledger::apply`](crate::Ledger::apply).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Edit {
@@ -19,7 +20,7 @@ pub enum Edit {
         /// Where it points.
         target: SnapshotId,
     },
-    /// Moves a branch from exactly this tip to a child of it that no ref has had: a commit.
+    /// Moves a branch from exactly this tip to a child of it that no ref has pointed to: a commit.
     Commit {
         /// The branch.
         name: BranchName,
@@ -47,7 +48,7 @@ pub enum Edit {
         /// The snapshot; its parent must be in the repository.
         snapshot: Box<SnapshotInfo>,
     },
-    /// Moves a branch from exactly this tip to any snapshot.
+    /// Moves a branch from exactly this tip to any snapshot, forwards, backwards or sideways.
     Reset {
         /// The branch.
         name: BranchName,
@@ -70,7 +71,7 @@ pub enum Edit {
         /// Its target, which never changes.
         target: SnapshotId,
     },
-    /// Deletes a tag; its name stays taken.
+    /// Deletes a tag. Its name is never used again.
     DeleteTag {
         /// The tag.
         name: TagName,
@@ -102,7 +103,7 @@ pub enum Edit {
         /// The entries that are added or replaced, key by key.
         entries: BTreeMap<String, serde_json::Value>,
     },
-    /// Sets whether the repository may be changed. The one edit that lands whatever that is. Spec version 2.
+    /// Sets whether the repository accepts writes. The one edit that lands whatever the status is. Spec version 2.
     SetStatus {
         /// Whether the repository may be read and written.
         availability: Availability,
@@ -111,15 +112,15 @@ pub enum Edit {
         /// Since when; none for the time of the edit.
         set_at: Option<SystemTime>,
     },
-    /// Allows or forbids a feature. Spec version 2.
+    /// Allows or forbids an operation. Spec version 2.
     SetFlag {
         /// The feature.
         flag: FeatureFlag,
         /// None for its default.
         value: Option<bool>,
     },
-    /// Takes old snapshots out of histories, and deletes refs with them, all at once. A snapshot that a ref points to when the
-    /// edit lands stays. Spec version 2.
+    /// Removes old snapshots from histories, and deletes refs with them, all at once. A snapshot that a ref points to
+    /// when the edit lands stays. Spec version 2.
     Expire {
         /// The snapshots.
         release: BTreeSet<SnapshotId>,
@@ -128,14 +129,14 @@ pub enum Edit {
         /// Tags to be deleted, if they still exist.
         tags: Vec<TagName>,
     },
-    /// Takes snapshots out that are about to be deleted, and begins the operations log anew, behind which lies the old one. A
-    /// snapshot that a ref points to when the edit lands stays. Spec version 2.
+    /// Removes snapshots that are about to be deleted from the list, and begins the operations log anew with the old
+    /// one behind it. A snapshot that a ref points to when the edit lands stays. Spec version 2.
     Collect {
         /// The snapshots.
         drop: BTreeSet<SnapshotId>,
     },
-    /// Takes over refs of another repository with their snapshots, and what that says of itself: all of it or nothing. What is as
-    /// it is to be already is done. Spec version 2.
+    /// Takes over refs of another repository with their snapshots and settings: all of it or nothing. Refs that are as
+    /// they should be already count as done. Spec version 2.
     Receive(Box<Received>),
     /// Takes over what version-1 programs wrote after the repository was read for its upgrade. Refused with
     /// [`Refusal::AlreadyExists`] if `repo` has changed since it was compared with their files. Spec version 2.
@@ -145,11 +146,11 @@ pub enum Edit {
     EndUpgrade,
 }
 
-/// Why an edit did not land.
+/// The reason why an edit did not land. The state is as it was, and reading it again tells what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The branch points elsewhere, or was moved away and back.
+    /// The branch points to another snapshot, or was moved away and back.
     BranchMoved {
         /// Where it points now.
         found: SnapshotId,
@@ -158,9 +159,9 @@ pub enum Refusal {
     BranchGone,
     /// A branch or tag of this name exists.
     AlreadyExists,
-    /// A tag of this name existed and was deleted; the name stays taken.
+    /// A tag of this name existed and was deleted. Choose another name.
     NameTaken,
-    /// There is no such ref to delete.
+    /// There is no ref of this name to delete.
     NotFound,
     /// The snapshot has another parent than the expected one.
     ParentChanged {
@@ -175,11 +176,12 @@ pub enum Refusal {
 #[derive(Debug)]
 #[must_use = "an edit may have been refused, or its outcome may be unknown"]
 pub enum EditOutcome {
-    /// The edit landed. The version is that of the object it wrote, where it wrote one.
+    /// The edit landed. The version is that of the object that it wrote, if it wrote one.
     Done(Option<Version>),
     /// The edit did not land and never will.
     Refused(Refusal),
-    /// The edit may or may not have landed, or may still land. Read the ref to find out; clean up nothing.
+    /// The store gave no answer: the edit may have landed, or may still land. Read the ref to find out, and delete
+    /// nothing meanwhile.
     Unknown(StorageError),
 }
 

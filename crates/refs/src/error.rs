@@ -10,12 +10,12 @@ use crate::{BranchName, FetchError, NameError, Remainder, Stray, TagName};
 /// Strays that an error names.
 const NAMED: usize = 3;
 
-/// Why refs could not be read or edited. An edit that was refused, or whose outcome is unknown, is not an
-/// error but an [`EditOutcome`](crate::EditOutcome).
+/// The reason why refs could not be read or edited. An edit that was refused, or whose outcome is unknown, is not an
+/// error but an [`EditOutcome`](crate::EditOutcome). Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RefsError {
-    /// The text is no name.
+    /// The text is no name of a ref.
     #[error(transparent)]
     Name(#[from] NameError),
     /// There is no such branch.
@@ -27,13 +27,13 @@ pub enum RefsError {
     /// The tag was deleted; its name stays taken.
     #[error("tag {0} was deleted")]
     TagDeleted(TagName),
-    /// `main` cannot be deleted.
+    /// The branch `main` cannot be deleted.
     #[error("branch main cannot be deleted: every repository has it")]
     MainIsPermanent,
-    /// A ref would point to nothing.
+    /// The ref would point to a snapshot that does not exist.
     #[error("snapshot {0} does not exist in this repository")]
     SnapshotNotFound(SnapshotId),
-    /// The file of a ref is not what the format says.
+    /// The file of a ref breaks the rules of the format.
     #[error("{key} is not a valid ref file")]
     InvalidRefFile {
         /// The file.
@@ -41,7 +41,8 @@ pub enum RefsError {
         /// The problem.
         source: FormatError,
     },
-    /// Two objects claim to be one ref: a repository was copied over another one, or halfway renamed.
+    /// Two objects are the same ref in two spellings, as after a copy over another repository, or a renaming that was
+    /// interrupted.
     #[error(
         "{own} and {other} spell the name of one ref: `icefield fsck --repair` drops the second if both say the same; otherwise move away the one that is wrong"
     )]
@@ -51,7 +52,8 @@ pub enum RefsError {
         /// The key in the other spelling.
         other: Key,
     },
-    /// An object that is not understood may be a ref, and keep anything: nothing is deleted or rewritten.
+    /// An object below `refs/` is not understood. It may be a ref and protect snapshots, so nothing is deleted or
+    /// rewritten.
     #[error(
         "{}: what they keep is not known, and nothing was changed; `icefield fsck` names all of them, `fsck --repair` mends what it can, and what is foreign must be moved out of refs/",
         named_strays(.strays)
@@ -60,10 +62,10 @@ pub enum RefsError {
         /// All of them; refs that cannot be read are named `branch NAME` or `tag NAME`.
         strays: Vec<Stray>,
     },
-    /// History goes round in a circle.
+    /// The history of the snapshot leads back to it.
     #[error("snapshot {0} is its own ancestor: the history is damaged")]
     Cycle(SnapshotId),
-    /// A history does not have what should be in it.
+    /// A history does not contain a snapshot that should be in it.
     #[error(
         "snapshot {base} is not in the history of {tip}: the branch was reset, or the history was rewritten"
     )]
@@ -73,10 +75,10 @@ pub enum RefsError {
         /// Where the history begins.
         tip: SnapshotId,
     },
-    /// A snapshot of the history cannot be had.
+    /// A snapshot of the history cannot be read.
     #[error(transparent)]
     Fetch(#[from] FetchError),
-    /// The store cannot make a write depend on what it replaces.
+    /// The store takes no conditional writes, so that two writers could overwrite each other.
     #[error(
         "{location} is read-only, or cannot decide which of two writers was first: no history is changed there"
     )]
@@ -84,7 +86,7 @@ pub enum RefsError {
         /// The store.
         location: String,
     },
-    /// An edit by a handle that reads a past state would be decided by what is no longer so.
+    /// The handle reads a past state, on which no edit may depend.
     #[error(
         "this handle reads one past state of the repository and edits nothing: use the handle that it was made of"
     )]
@@ -141,7 +143,7 @@ pub enum RefsError {
         /// The time by the clock of this process.
         now: SystemTime,
     },
-    /// The repository takes no writes.
+    /// The status of the repository forbids writes.
     #[error(
         "the repository is {}{}: `icefield set-status LOCATION online` allows writes again",
         status_word(*.availability), because(.reason)
@@ -152,7 +154,7 @@ pub enum RefsError {
         /// Why.
         reason: Option<String>,
     },
-    /// The repository does not allow a feature.
+    /// A feature flag of the repository forbids the operation.
     #[error("the feature {flag:?} is switched off in this repository")]
     FeatureDisabled {
         /// The feature.
@@ -161,7 +163,7 @@ pub enum RefsError {
     /// The first snapshot of a repository has nothing to take its place from.
     #[error("snapshot {0} is the first of its repository and cannot be amended: commit instead")]
     NoAmendOfFirst(SnapshotId),
-    /// Other writers were always first.
+    /// Other writers were first in every attempt.
     #[error(
         "{tries} attempts to replace `repo` lost against other writers: try again when fewer write"
     )]

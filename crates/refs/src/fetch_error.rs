@@ -3,11 +3,11 @@
 use icefield_format::{FormatError, SnapshotId};
 use icefield_storage::{Key, StorageError};
 
-/// Why an object of the format could not be had.
+/// The reason why an object of the repository could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
-    /// Something refers to an object that is not there.
+    /// Another object refers to it, and it does not exist. That is damage.
     #[error("{what} {id} is missing: {key} does not exist")]
     Missing {
         /// The kind of object.
@@ -33,7 +33,7 @@ pub enum FetchError {
         /// The error of the store.
         source: StorageError,
     },
-    /// The object is not what the format says.
+    /// The object breaks the rules of the format. That is damage.
     #[error(transparent)]
     Format(#[from] FormatError),
 }

@@ -10,28 +10,28 @@ use icefield_storage::{ListOptions, ObjectMeta, Prefix, Storage, StorageError, S
 use crate::spec_v2::RepoObject;
 use crate::{FetchError, RefsError, SnapshotInfo};
 
-/// Where decoded snapshots come from: the cache of the layer above.
+/// A source of decoded snapshots: the cache of the layer above.
 #[async_trait::async_trait]
 pub trait SnapshotSource: std::fmt::Debug + Send + Sync {
-    /// Returns a snapshot, decoded and checked.
+    /// Returns a decoded and verified snapshot.
     ///
     /// # Errors
-    /// The [`FetchError`] that names it.
+    /// The [`FetchError`] that names the snapshot.
     async fn snapshot(&self, id: SnapshotId) -> Result<Arc<Snapshot>, FetchError>;
 
-    /// Returns a snapshot that is in memory.
+    /// Returns a snapshot if it is in memory. The default is `None`.
     fn held(&self, id: SnapshotId) -> Option<Arc<Snapshot>> {
         let _ = id;
         None
     }
 
-    /// Forgets a snapshot that may have another parent now: the next read takes it from the store.
+    /// Forgets a snapshot, because it may have another parent now: the next read takes it from the store.
     fn forget(&self, id: SnapshotId);
 }
 
 /// The record that a [`Graph`] has of one snapshot.
 pub trait Node: Send {
-    /// Returns the snapshot before; none for the first.
+    /// Returns the parent; `None` for the first snapshot.
     fn parent(&self) -> Option<SnapshotId>;
 }
 
@@ -48,14 +48,41 @@ impl Node for Option<SnapshotId> {
     }
 }
 
-/// Snapshots and their parents, as some source tells them. Walks go over it.
+/// A mapping from snapshots to their parents, from any source. Walks go over it.
+///
+/// ```
+/// use futures::TryStreamExt;
+/// use icefield_refs::{Graph, Pace, RefsError, ancestors};
+/// use icefield_format::SnapshotId;
+///
+/// /// Every snapshot is the child of the one with the next lower number.
+/// struct Numbers;
+///
+/// impl Graph for Numbers {
+///     type Node = Option<SnapshotId>;
+///     type Error = RefsError;
+///
+///     async fn read(&self, id: SnapshotId) -> Result<Self::Node, RefsError> {
+///         let number = id.as_bytes()[0];
+///         Ok(number.checked_sub(1).map(|parent| SnapshotId::from_bytes([parent; 12])))
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), RefsError> {
+/// let tip = SnapshotId::from_bytes([3; 12]);
+/// let history: Vec<_> = ancestors(Numbers, tip, Pace::together(1)).try_collect().await?;
+/// assert_eq!(history.len(), 4, "3, 2, 1 and 0");
+/// # Ok(())
+/// # }
+/// ```
 pub trait Graph: Send + Sync {
     /// The record of a snapshot.
     type Node: Node;
-    /// Why nothing is.
+    /// The error of reading a record.
     type Error: From<RefsError> + Send;
 
-    /// Reads the entry of a snapshot.
+    /// Reads the record of a snapshot.
     fn read(&self, id: SnapshotId) -> impl Future<Output = Result<Self::Node, Self::Error>> + Send;
 
     /// Returns the entry of a snapshot, if that needs no request.
@@ -64,7 +91,8 @@ pub trait Graph: Send + Sync {
         None
     }
 
-    /// Guesses which snapshots a long history may have, the newest first. Whatever it says, parents decide.
+    /// Guesses which snapshots a long history may have, newest first, so that a walk can read several at once. A wrong
+    /// guess costs a request; the result of the walk depends on parents alone.
     fn guess(&self) -> impl Future<Output = Vec<SnapshotId>> + Send {
         async { Vec::new() }
     }
@@ -87,7 +115,7 @@ impl<G: Graph> Graph for &G {
     }
 }
 
-/// A graph that tells nothing but parents, for walks that keep little.
+/// A graph whose records are parents alone, for walks that keep little in memory.
 #[derive(Clone, Debug)]
 pub struct Parents<G>(pub G);
 
@@ -108,7 +136,7 @@ impl<G: Graph> Graph for Parents<G> {
     }
 }
 
-/// The graph of a ledger, as far as this handle has it in memory, else as it is stored.
+/// The graph of a ledger, from memory where this handle has it, else from the store.
 #[derive(Clone, Debug)]
 pub struct LedgerGraph(pub(crate) GraphSource);
 

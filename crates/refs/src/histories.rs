@@ -9,7 +9,7 @@ use crate::RefsError;
 use crate::graph::{Graph, Node};
 use crate::walk::{HistoryWalk, Pace};
 
-/// The histories of some snapshots, as far as they were read. Histories share what they have in common.
+/// The histories of several snapshots, as far as they were read. A snapshot in several histories is read and kept once.
 pub struct Histories<'a, G: Graph> {
     walk: HistoryWalk<G>,
     depth: usize,
@@ -28,7 +28,7 @@ impl<G: Graph> fmt::Debug for Histories<'_, G> {
 }
 
 impl<'a, G: Graph> Histories<'a, G> {
-    /// Begins with none.
+    /// Returns no histories yet; [`follow`](Self::follow) adds some.
     pub fn new(graph: G, pace: Pace) -> Self {
         Self {
             walk: HistoryWalk::new(graph, pace),
@@ -39,21 +39,21 @@ impl<'a, G: Graph> Histories<'a, G> {
         }
     }
 
-    /// Takes at most so many snapshots of each history.
+    /// Takes at most this many snapshots of each history.
     #[must_use]
     pub fn depth(mut self, depth: usize) -> Self {
         self.depth = depth;
         self
     }
 
-    /// Ends each history before the snapshots of which this is true.
+    /// Ends each history before the snapshots for which `is_end` is true.
     #[must_use]
     pub fn until(mut self, is_end: impl Fn(&SnapshotId) -> bool + Send + Sync + 'a) -> Self {
         self.is_end = Box::new(is_end);
         self
     }
 
-    /// Adds the history of a snapshot, to be read.
+    /// Adds the history of a snapshot. Nothing is read before [`next`](Self::next).
     pub fn follow(&mut self, tip: SnapshotId) {
         self.allow(Some(tip), self.depth);
     }
@@ -82,7 +82,7 @@ impl<'a, G: Graph> Histories<'a, G> {
         }
     }
 
-    /// Returns the next snapshot that is read, or why it cannot be: that history ends there. None once all are.
+    /// Reads the next snapshot. `None` once all histories are read. An error ends one history; the others go on.
     pub async fn next(&mut self) -> Option<(SnapshotId, Result<&G::Node, G::Error>)> {
         let (id, node) = self.walk.next().await?;
         let node = match node {
@@ -99,7 +99,7 @@ impl<'a, G: Graph> Histories<'a, G> {
         Some((id, Ok(node)))
     }
 
-    /// Reads all that is left.
+    /// Reads all histories to their ends.
     ///
     /// # Errors
     /// The error of the first snapshot that cannot be read.
@@ -110,7 +110,7 @@ impl<'a, G: Graph> Histories<'a, G> {
         Ok(())
     }
 
-    /// Returns what was read of a snapshot.
+    /// Returns the record of a snapshot, if it was read.
     pub fn get(&self, id: SnapshotId) -> Option<&G::Node> {
         self.nodes.get(&id)
     }
@@ -120,12 +120,12 @@ impl<'a, G: Graph> Histories<'a, G> {
         self.nodes.keys().copied()
     }
 
-    /// Returns how many snapshots were read.
+    /// Returns the number of snapshots that were read.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Returns whether none was.
+    /// Returns whether no snapshot was read.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }

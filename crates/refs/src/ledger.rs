@@ -18,8 +18,9 @@ use crate::{
     TagState, Tip,
 };
 
-/// All of one repository that changes in place. Cheap to clone; holds no state but the handles it was given, and of spec version
-/// 2 what `repo` said when it was read last.
+/// All state of one repository that changes in place: refs, parents, configuration, and in spec version 2 the status
+/// and the operations log. Cheap to clone. It holds no state but the handles it was given, and in spec version 2 the
+/// content of `repo` as it was read last.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     pub(crate) layout: Layout,
@@ -34,7 +35,7 @@ pub(crate) enum Layout {
 }
 
 impl Ledger {
-    /// Returns the ledger of a repository of spec version 1 at `storage`; asks the store nothing.
+    /// Returns the ledger of a repository of spec version 1 at `storage`. Sends no request.
     pub fn spec_v1(storage: Arc<dyn Storage>, snapshots: Arc<dyn SnapshotSource>) -> Self {
         Self {
             layout: Layout::V1(RefFiles::new(storage)),
@@ -42,7 +43,7 @@ impl Ledger {
         }
     }
 
-    /// Returns the ledger of a repository of spec version 2 at `storage`; asks the store nothing.
+    /// Returns the ledger of a repository of spec version 2 at `storage`. Sends no request.
     ///
     /// # Errors
     /// None in practice: the key of `repo` is a constant of the format.
@@ -65,11 +66,11 @@ impl Ledger {
         Self { snapshots, ..self }
     }
 
-    /// Returns a ledger that goes on reading what is stored now, whatever is edited meanwhile. Of spec version 1, which has no one
-    /// state, it reads as this one does.
+    /// Returns a ledger that goes on reading the state as it is stored now, whatever is edited meanwhile, and that
+    /// edits nothing. In spec version 1, whose state is many objects, it reads like this one.
     ///
     /// # Errors
-    /// [`RefsError::RepoMissing`], [`RefsError::InvalidRepo`], and what the store says.
+    /// [`RefsError::RepoMissing`], [`RefsError::InvalidRepo`], and the errors of the store.
     pub async fn pinned(&self) -> Result<Self, RefsError> {
         let layout = match &self.layout {
             Layout::V1(files) => Layout::V1(files.clone()),
@@ -87,10 +88,10 @@ impl Ledger {
         }
     }
 
-    /// Returns where a branch stands, `None` if there is no such branch.
+    /// Returns the tip of a branch; `None` if there is no such branch. One request.
     ///
     /// # Errors
-    /// [`RefsError::InvalidRefFile`] and what the store says.
+    /// [`RefsError::InvalidRefFile`] and the errors of the store.
     pub async fn branch(&self, name: &BranchName) -> Result<Option<Tip>, RefsError> {
         match &self.layout {
             Layout::V1(files) => files.branch(name).await,
@@ -98,8 +99,9 @@ impl Ledger {
         }
     }
 
-    /// Returns where the branch stands now that a tip was read of, `None` if it is gone. In a bucket, a branch whose name is
-    /// the other spelling of this one is another branch, also where [`Ledger::branch`] would find it.
+    /// Returns the present tip of a branch of which a tip was read before; `None` if the branch is gone. In a bucket, a
+    /// branch whose name is the other spelling of this one is another branch, also where [`Ledger::branch`] would find
+    /// it.
     ///
     /// # Errors
     /// [`RefsError::Upgraded`], and as [`Ledger::branch`].
@@ -116,10 +118,10 @@ impl Ledger {
         }
     }
 
-    /// Returns what is known of a tag name.
+    /// Returns the state of a tag name: free, in use, or taken by a deleted tag.
     ///
     /// # Errors
-    /// [`RefsError::InvalidRefFile`] and what the store says.
+    /// [`RefsError::InvalidRefFile`] and the errors of the store.
     pub async fn tag(&self, name: &TagName) -> Result<TagState, RefsError> {
         match &self.layout {
             Layout::V1(files) => files.tag(name).await,
@@ -127,7 +129,7 @@ impl Ledger {
         }
     }
 
-    /// Returns where a branch stands.
+    /// Returns the tip of a branch.
     ///
     /// # Errors
     /// [`RefsError::BranchNotFound`], and as [`Ledger::branch`].
@@ -141,8 +143,8 @@ impl Ledger {
         }
     }
 
-    /// Returns where a branch stands to which a session is about to write. The status may be another one when it commits, which
-    /// decides.
+    /// Returns the tip of a branch for a session that is about to write. Whether the repository accepts writes is
+    /// decided again when the session commits.
     ///
     /// # Errors
     /// [`RefsError::NotOnline`], and as [`Ledger::resolve_branch`].
@@ -158,7 +160,7 @@ impl Ledger {
         tip.ok_or_else(|| RefsError::BranchNotFound(name.clone()))
     }
 
-    /// Returns what a tag points to.
+    /// Returns the snapshot that a tag points to.
     ///
     /// # Errors
     /// [`RefsError::TagNotFound`], [`RefsError::TagDeleted`], and as [`Ledger::tag`].
@@ -173,10 +175,10 @@ impl Ledger {
         }
     }
 
-    /// Lists all refs, and everything else below `refs/`.
+    /// Lists all refs, and everything else below `refs/`. A ref that cannot be read is listed with its error.
     ///
     /// # Errors
-    /// The error of the store; a list that failed is never an empty one.
+    /// The errors of the store; a list that failed is never an empty one.
     pub async fn list(&self) -> Result<RefList, RefsError> {
         match &self.layout {
             Layout::V1(files) => {
@@ -215,7 +217,7 @@ impl Ledger {
             .await
     }
 
-    /// Returns the graph of the repository, as far as this handle has it in memory, else as it is stored.
+    /// Returns the graph of the repository, from memory where this handle has it, else from the store.
     pub fn graph(&self) -> LedgerGraph {
         match &self.layout {
             Layout::V1(files) => LedgerGraph(GraphSource::Files {
@@ -234,10 +236,10 @@ impl Ledger {
         ancestors(self.graph(), start, Pace::together(1)).boxed()
     }
 
-    /// Describes one snapshot.
+    /// Returns the record of one snapshot: parent, time, message, metadata.
     ///
     /// # Errors
-    /// The [`FetchError`] that names it.
+    /// The [`FetchError`] that names the snapshot.
     pub async fn snapshot(&self, id: SnapshotId) -> Result<SnapshotInfo, FetchError> {
         let object = match &self.layout {
             Layout::V1(_) => return SnapshotInfo::of(&*self.snapshots.snapshot(id).await?),
@@ -287,7 +289,7 @@ impl Ledger {
         }
     }
 
-    /// Refuses what is made for spec version 1 alone; `what` names it.
+    /// Refuses an operation that exists in spec version 1 alone; `what` names it in the message.
     ///
     /// # Errors
     /// [`RefsError::OnlySpecV1`].
@@ -338,7 +340,7 @@ impl Ledger {
         }
     }
 
-    /// Returns what was done to the repository, newest first. The stream ends after the first error.
+    /// Returns the operations on the repository, newest first. The stream ends after the first error.
     ///
     /// # Errors
     /// As [`Ledger::status`].
@@ -349,7 +351,7 @@ impl Ledger {
         Ok(object.log(object.read().await?).boxed())
     }
 
-    /// Checks that a ref may point to `id`.
+    /// Checks that a ref may point to a snapshot.
     ///
     /// # Errors
     /// [`RefsError::SnapshotNotFound`] if there is no such snapshot.

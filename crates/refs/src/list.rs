@@ -13,26 +13,27 @@ use crate::{BranchName, Misspelled, NameError, RefsError, Stray, StrayProblem, T
 /// Refs that are read at a time.
 pub(crate) const READS: usize = 16;
 
-/// All refs of a repository. A ref that cannot be read is listed with what is wrong with it; the others stay usable.
+/// All refs of a repository. A ref that cannot be read is listed with its error; the others stay usable.
 ///
-/// Readers go by the fields. What deletes or rewrites by them asks [`RefList::require_understood`]: whatever is below
-/// `refs/` may be a ref, and a ref keeps what it reaches.
+/// Readers use the fields. Work that deletes or rewrites objects calls [`RefList::require_understood`] first: any
+/// object below `refs/` may be a ref, and a ref protects the snapshots that it reaches.
 #[derive(Debug, Default)]
 pub struct RefList {
-    /// Branches and their tips.
+    /// The branches and their tips.
     pub branches: BTreeMap<BranchName, Result<SnapshotId, RefsError>>,
-    /// Tags and what they point to, deleted ones left out.
+    /// The tags and the snapshots that they point to, without deleted tags.
     pub tags: BTreeMap<TagName, Result<SnapshotId, RefsError>>,
     /// Names of deleted tags.
     pub deleted_tags: BTreeSet<TagName>,
-    /// Those among them whose own file is missing, so that the reference implementation may give the name again.
+    /// The names of deleted tags whose own file is missing, so that the reference implementation may use the name
+    /// again.
     pub bare_tombstones: BTreeSet<TagName>,
-    /// Objects below `refs/` that are no refs, in byte order.
+    /// The objects below `refs/` that are no refs, in byte order.
     pub strays: Vec<Stray>,
-    /// Files that operating systems drop anywhere, in byte order; they say nothing of refs.
+    /// The files that operating systems drop into any directory, in byte order; they are no refs.
     pub system_files: Vec<Key>,
-    /// Objects of refs that are not in the store's own spelling, as a copy by another tool leaves them. They are read all
-    /// the same.
+    /// The objects of refs that are not in the store's own spelling, as a copy by another tool leaves them. They are
+    /// read all the same.
     pub misspelled: Vec<Misspelled>,
 }
 
@@ -48,21 +49,21 @@ pub struct UnderstoodRefs {
 }
 
 impl UnderstoodRefs {
-    /// Returns the snapshots that refs point to.
+    /// Returns the snapshots that refs point to; one that several refs point to comes several times.
     pub fn targets(&self) -> impl Iterator<Item = SnapshotId> {
         self.branches.values().chain(self.tags.values()).copied()
     }
 }
 
 impl RefList {
-    /// Returns the snapshots that refs point to, as far as those can be read.
+    /// Returns the snapshots that readable refs point to.
     pub fn tips(&self) -> impl Iterator<Item = SnapshotId> {
         let targets = self.branches.values().chain(self.tags.values());
         targets.filter_map(|target| target.as_ref().ok().copied())
     }
 
-    /// Returns the refs, if all that is below `refs/` is understood. Whatever deletes objects, rewrites history or copies a
-    /// whole repository goes by this.
+    /// Returns the refs, if every object below `refs/` is understood. Work that deletes objects, rewrites history or
+    /// copies a whole repository depends on it.
     ///
     /// # Errors
     /// [`RefsError::NotUnderstood`] names all strays and all refs that cannot be read.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use icefield_format::layout::{self, KeyForm};
 use icefield_storage::{Key, KeyError};
 
-/// Why a text is not the name of a branch or tag.
+/// The reason why a text is not the name of a branch or tag.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// The one rule of the format.
+    /// The name contains `/`, which spec version 1 forbids.
     #[error(
         "{kind} name {name:?} contains `/`, which names in a repository of spec version 1 cannot have: take another, for example {:?}",
         without_slashes(name)
@@ -20,7 +20,7 @@ pub enum NameError {
         /// The refused text.
         name: String,
     },
-    /// A NUL or another control character, or nothing at all.
+    /// The name is empty, contains control characters, or begins or ends with white space.
     #[error("{kind} name {name:?} {problem}: choose another name")]
     Unprintable {
         /// `branch` or `tag`.
@@ -30,7 +30,7 @@ pub enum NameError {
         /// The problem.
         problem: &'static str,
     },
-    /// The name cannot be stored under a key.
+    /// The name is too long, or otherwise impossible as part of a key.
     #[error("{kind} name {name:?} cannot be stored")]
     Key {
         /// `branch` or `tag`.
@@ -99,8 +99,8 @@ macro_rules! name_type {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Takes a name that may already be in use. Spec version 2 has no rule for names; what version 1 forbids is
-            /// refused where a repository of that version is asked for the name.
+            /// Takes a name of a ref that exists. Spec version 2 has no rule for names; names that version 1 forbids
+            /// are refused where a repository of that version is asked for them.
             ///
             /// # Errors
             /// None so far.
@@ -114,7 +114,7 @@ macro_rules! name_type {
                 Ok(Self(name.into()))
             }
 
-            /// Checks the rules of spec version 1 and of keys.
+            /// Checks the rules of spec version 1: no `/`, and short enough for a key.
             ///
             /// # Errors
             /// The [`NameError`] that names the broken rule.
@@ -122,7 +122,8 @@ macro_rules! name_type {
                 check($kind, &self.0)
             }
 
-            /// Checks a name that is about to be given: also not empty, and printable.
+            /// Checks the name of a ref that is about to be created: not empty, printable, without white space at its
+            /// ends.
             ///
             /// # Errors
             /// The [`NameError`] that names the broken rule.

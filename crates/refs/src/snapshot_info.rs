@@ -7,14 +7,14 @@ use icefield_format::{DecodeLimits, FormatError, Snapshot, SnapshotId};
 
 use crate::FetchError;
 
-/// One step of a history.
+/// One entry of a history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SnapshotInfo {
-    /// The snapshot.
+    /// The id of the snapshot.
     pub id: SnapshotId,
-    /// The one before it; none for the first.
+    /// The parent; `None` for the first snapshot.
     pub parent_id: Option<SnapshotId>,
-    /// When the commit was made, by the committer's clock, to the microsecond.
+    /// The time of the commit, by the committer's clock, to the microsecond.
     pub written_at: SystemTime,
     /// The commit message.
     pub message: String,
@@ -25,15 +25,21 @@ pub struct SnapshotInfo {
     pub pruned_logs: Vec<SnapshotId>,
 }
 
-/// Returns the time that a number of microseconds since 1970 stands for; times beyond what the system can
-/// express become the last one that it can.
+/// Returns the time that lies this many microseconds after the beginning of 1970. A time beyond the range of the system
+/// becomes the last one in it.
+///
+/// ```
+/// use icefield_refs::{micros_of_time, time_of_micros};
+///
+/// assert_eq!(micros_of_time(time_of_micros(1_500_000)), 1_500_000);
+/// ```
 pub fn time_of_micros(micros: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH
         .checked_add(Duration::from_micros(micros))
         .unwrap_or_else(|| SystemTime::UNIX_EPOCH + Duration::from_secs(i32::MAX as u64))
 }
 
-/// Returns the microseconds since 1970, rounded down; 0 for times before.
+/// Returns the microseconds since the beginning of 1970, rounded down; 0 for earlier times.
 pub fn micros_of_time(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |since| {

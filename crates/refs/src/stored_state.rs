@@ -29,11 +29,11 @@ pub enum TagState {
     Deleted,
 }
 
-/// The stored configuration and the state of the object that holds it.
+/// The stored configuration, and the version of the object that holds it.
 #[derive(Clone, Debug)]
 pub struct StoredConfig {
     /// The configuration.
     pub config: RepositoryConfig,
-    /// The state that a later save expects.
+    /// The version that a later save must replace.
     pub version: Version,
 }

@@ -4,29 +4,29 @@ use std::fmt;
 
 use crate::NameError;
 
-/// Something below `refs/` that is not understood.
+/// An object below `refs/` that is not understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stray {
-    /// Its name as the store has it, relative to the root of the repository.
+    /// The name as the store has it, relative to the root of the repository.
     pub name: String,
-    /// Why it is not understood.
+    /// The reason why it is not understood.
     pub problem: StrayProblem,
 }
 
-/// Why something below `refs/` is not understood.
+/// The reason why an object below `refs/` is not understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StrayProblem {
-    /// The key is that of no ref.
+    /// The key is not that of a branch or tag.
     #[error("it is not the key of a branch or tag")]
     NotARef,
     /// The key has the form of a ref's, with a name that refs cannot have.
     #[error(transparent)]
     Name(NameError),
-    /// The name is no key, or the thing no object.
+    /// The name is no key, or the entry is no object.
     #[error("{0}")]
     Unreadable(String),
-    /// It is a ref, and what it points to cannot be read.
+    /// It is a ref that cannot be read.
     #[error("{0}")]
     Damaged(String),
 }

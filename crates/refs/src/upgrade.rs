@@ -47,7 +47,7 @@ const ROUNDS: usize = 100;
 /// Goes on holding collections back.
 pub type Keep = dyn Fn() -> BoxFuture<'static, Result<(), RefsError>> + Send + Sync;
 
-/// An upgrade that is about to begin, or to go on.
+/// An upgrade from spec version 1 to 2 that is about to begin or to continue.
 pub struct Upgrade {
     files: Ledger,
     object: Ledger,
@@ -64,11 +64,11 @@ impl fmt::Debug for Upgrade {
 }
 
 impl Upgrade {
-    /// Reads the state of the repository; `None` if it does not exist. Writes nothing.
+    /// Reads the state of the repository; `None` if there is none. Writes nothing.
     ///
     /// # Errors
-    /// [`RefsError::AlreadyUpgraded`], [`RefsError::NotUnderstood`], [`RefsError::SpelledTwice`], [`RefsError::Config`],
-    /// [`RefsError::InvalidRepo`], and what the store says.
+    /// [`RefsError::AlreadyUpgraded`], [`RefsError::NotUnderstood`], [`RefsError::SpelledTwice`],
+    /// [`RefsError::Config`], [`RefsError::InvalidRepo`], and the errors of the store.
     pub async fn begin(parts: LedgerParts) -> Result<Option<Self>, RefsError> {
         let upgrade = Self {
             files: parts.clone().ledger(SpecVersion::V1)?,
@@ -87,7 +87,8 @@ impl Upgrade {
         }
     }
 
-    /// Asks for `keep` again and again while the upgrade runs. It is asked often, and has to know when there is something to do.
+    /// Calls `keep` repeatedly while the upgrade runs, to hold back collections. It is called often, and decides itself
+    /// when there is something to do.
     #[must_use]
     pub fn keeping(mut self, keep: Box<Keep>) -> Self {
         self.keep = Some(keep);
@@ -115,7 +116,7 @@ impl Upgrade {
         self.object.object("an upgrade")
     }
 
-    /// Says what [`Upgrade::run`] would do. Writes nothing.
+    /// Returns the report of [`Upgrade::run`] without doing it. Writes nothing.
     ///
     /// # Errors
     /// As [`Upgrade::run`].

@@ -238,10 +238,10 @@ impl Ledger {
 }
 
 impl LedgerView {
-    /// Brings the view up to date. Of the graph, what has not changed since need not be read again.
+    /// Brings the view up to date. Parts of the graph that have not changed are not read again.
     ///
     /// # Errors
-    /// The error of the store; the view is as before.
+    /// The errors of the store; the view is as before.
     pub async fn refresh(&mut self) -> Result<(), RefsError> {
         let (refs, graph) = self.ledger.refs_and_graph().await?;
         self.refs = refs;

@@ -9,8 +9,8 @@ use icefield_format::SnapshotId;
 use crate::graph::{Graph, Node};
 use crate::{FetchError, RefsError, SnapshotInfo};
 
-/// How a walk reads: how many snapshots in one round, and after how many rounds that have room it begins to guess what
-/// the next ones will be.
+/// The speed of a walk: how many snapshots it reads in one round of requests, and after how many rounds with room for
+/// more it begins to guess the next ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     together: usize,
@@ -19,7 +19,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Reads up to so many snapshots in one round, all of them known to be needed.
+    /// Reads up to this many snapshots in one round, all of them known to be needed.
     #[must_use]
     pub const fn together(together: usize) -> Self {
         Self {
@@ -29,7 +29,8 @@ impl Pace {
         }
     }
 
-    /// Reads sixteen snapshots in one round; after sixteen rounds with room it fills them up with guesses.
+    /// Reads sixteen snapshots in one round; after sixteen rounds with room for more, it fills them up with guesses.
+    /// For whole histories.
     #[must_use]
     pub const fn long() -> Self {
         Self {
@@ -39,7 +40,7 @@ impl Pace {
         }
     }
 
-    /// Guesses nothing that is older than this snapshot.
+    /// Guesses no snapshot that is older than this one.
     #[must_use]
     pub const fn back_to(mut self, id: SnapshotId) -> Self {
         self.back_to = Some(id);
@@ -48,7 +49,7 @@ impl Pace {
 }
 
 /// A walk over a graph. It visits each snapshot that it is sent to once; its caller decides whether it goes on to the
-/// parent of what it finds.
+/// parent.
 #[derive(Debug)]
 pub struct HistoryWalk<G: Graph> {
     graph: G,
@@ -70,7 +71,7 @@ pub struct HistoryWalk<G: Graph> {
 }
 
 impl<G: Graph> HistoryWalk<G> {
-    /// Begins a walk that is sent nowhere yet.
+    /// Returns a walk that is sent nowhere yet.
     pub fn new(graph: G, pace: Pace) -> Self {
         Self {
             graph,
@@ -85,7 +86,7 @@ impl<G: Graph> HistoryWalk<G> {
         }
     }
 
-    /// Sends the walk to a snapshot; false if it was sent there before.
+    /// Sends the walk to a snapshot. False if it was sent there before.
     pub fn go(&mut self, to: SnapshotId) -> bool {
         let is_new = self.sent.insert(to);
         if is_new {
@@ -94,7 +95,7 @@ impl<G: Graph> HistoryWalk<G> {
         is_new
     }
 
-    /// Returns the next snapshot, or why it cannot be had; none once the walk has been wherever it was sent.
+    /// Returns the next snapshot, or the reason why it cannot be read. `None` once the walk has visited everything.
     pub async fn next(&mut self) -> Option<(SnapshotId, Result<G::Node, G::Error>)> {
         loop {
             if let Some(found) = self.found.pop_front() {
@@ -202,10 +203,10 @@ pub fn way<G: Graph>(
     })
 }
 
-/// Returns whether `ancestor` is in the history of `of`, to which that itself belongs.
+/// Returns whether `ancestor` is in the history of `of`. A snapshot is in its own history.
 ///
 /// # Errors
-/// Errors of the graph.
+/// The errors of the graph.
 pub async fn reaches<G: Graph>(
     graph: G,
     of: SnapshotId,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use icefield_format::RepoInfo;
 
-/// How far an upgrade is.
+/// The progress of an upgrade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UpgradeStep {
@@ -14,13 +14,13 @@ pub enum UpgradeStep {
     FileRemoved,
 }
 
-/// How to upgrade.
+/// The options of an upgrade.
 #[derive(Clone, Copy)]
 pub struct UpgradeOptions<'a> {
-    /// Leaves the files of version 1 where they are, as the reference implementation can. Version-1 programs then go on to
-    /// write there, which is an error once the repository is opened.
+    /// Keeps the files of version 1, as the reference implementation can. Programs of version 1 can then go on writing
+    /// there, which is an error the next time the repository is opened.
     pub keep_files: bool,
-    /// Is told of each step.
+    /// A function that is called with each step.
     pub on_step: &'a (dyn Fn(UpgradeStep) + Send + Sync),
 }
 
@@ -45,21 +45,22 @@ impl fmt::Debug for UpgradeOptions<'_> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UpgradeReport {
-    /// `repo` was there: the upgrade went on with one that was stopped, or tidied up after version-1 programs.
+    /// Whether `repo` existed before: the upgrade continued one that was stopped, or tidied up after version-1
+    /// programs.
     pub resumed: bool,
-    /// Snapshots that `repo` lists.
+    /// The number of snapshots that `repo` lists.
     pub snapshots: u64,
-    /// Branches.
+    /// The number of branches.
     pub branches: u64,
-    /// Tags that are not deleted.
+    /// The number of tags that are not deleted.
     pub tags: u64,
-    /// Names of deleted tags.
+    /// The number of names of deleted tags.
     pub deleted_tags: u64,
-    /// The repository has a configuration.
+    /// Whether the repository has a configuration.
     pub has_config: bool,
-    /// The changes by version-1 programs after `repo` was made, in words.
+    /// The changes by version-1 programs after `repo` was made, one sentence each.
     pub carried_over: Vec<String>,
-    /// Files of version 1 that were removed.
+    /// The number of files of version 1 that were removed.
     pub files: u64,
 }
 
