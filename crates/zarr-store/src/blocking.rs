@@ -13,18 +13,21 @@ use crate::store::explain;
 use crate::{BlockingError, ZarrStore, ZarrStoreError};
 
 impl ZarrStore {
-    /// Returns the store with a runtime on which [`ZarrStore::wait`] runs its work.
+    /// Sets the runtime on which [`ZarrStore::wait`] runs its work.
     ///
-    /// Best a runtime with worker threads that no other code uses; one without must be driven by another thread for
-    /// as long as calls wait.
+    /// It should have worker threads that no other code uses. A runtime without worker threads must be driven by
+    /// another thread for as long as calls wait.
     #[must_use]
     pub fn with_runtime(mut self, runtime: Handle) -> Self {
         self.runtime = Some(runtime);
         self
     }
 
-    /// As [`ZarrStore::get_range`], without waiting for a network; `None` where it would have to. May block on a
-    /// disk.
+    /// As [`ZarrStore::get_range`], without waiting for a network; `None` where it would have to. May block on a disk:
+    /// call it from a thread that may.
+    ///
+    /// # Errors
+    /// Those of [`ZarrStore::get_range`], inside the `Some`.
     pub fn try_get_range(
         &self,
         key: &str,

@@ -7,7 +7,7 @@ use icefield_core::{ArrayMetadata, ChunkIndex, ChunkKeyEncoding, NodePath};
 
 use crate::ChunkKeyProblem;
 
-/// The chunk keys of one array, relative to the array's path: the one place where they are spelt and read.
+/// The chunk keys of one array, relative to the array's path: the one place where they are written and parsed.
 ///
 /// | | rank 2 | rank 0 |
 /// |---|---|---|
@@ -15,6 +15,15 @@ use crate::ChunkKeyProblem;
 /// | `default`, `.` | `c.0.1` | `c` |
 /// | `v2`, `/` | `0/1` | `0` |
 /// | `v2`, `.` | `0.1` | `0` |
+///
+/// ```
+/// use icefield_core::ChunkKeyEncoding;
+/// use icefield_zarr_store::ChunkKeys;
+///
+/// let keys = ChunkKeys::new(ChunkKeyEncoding::COMMON, 2);
+/// assert_eq!(keys.key(&[0, 1]), "c/0/1");
+/// assert!(keys.decode("c/0/01").is_err(), "each chunk has one key");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkKeys {
     encoding: ChunkKeyEncoding,
@@ -22,7 +31,7 @@ pub struct ChunkKeys {
 }
 
 impl ChunkKeys {
-    /// Returns the keys of an array with this encoding and so many dimensions.
+    /// Returns the keys of an array with this encoding and this many dimensions.
     pub fn new(encoding: ChunkKeyEncoding, rank: usize) -> Self {
         Self { encoding, rank }
     }
@@ -32,7 +41,7 @@ impl ChunkKeys {
         Self::new(array.chunk_key_encoding, array.rank())
     }
 
-    /// Returns how many dimensions the array has.
+    /// Returns the number of dimensions of the array.
     pub fn rank(self) -> usize {
         self.rank
     }
@@ -45,7 +54,7 @@ impl ChunkKeys {
         }
     }
 
-    /// Returns the key of a chunk.
+    /// Returns the key of the chunk with these coordinates, one per dimension.
     pub fn key(self, index: &[u32]) -> String {
         let mut key = String::new();
         self.encode(index, &mut key);
@@ -85,8 +94,8 @@ impl ChunkKeys {
         key
     }
 
-    /// Reads the coordinates of a key back. Exactly the keys that [`ChunkKeys::key`] makes are accepted: `c/01` is
-    /// not another name of `c/1`. Whether the grid has such a chunk is not asked.
+    /// Parses the coordinates from a key. Exactly the keys that [`ChunkKeys::key`] makes are accepted: `c/01` is not
+    /// another name of `c/1`. The coordinates may lie outside the grid.
     ///
     /// # Errors
     /// The problem of the key.

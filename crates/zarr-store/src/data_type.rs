@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-/// Returns the bytes of an element of a `data_type`, as `zarr.json` spells it; `None` where they differ from one to another.
+/// Returns the number of bytes of an element of a `data_type`, as `zarr.json` has it; `None` if elements differ in
+/// length.
 pub fn element_bytes(data_type: &Value) -> Option<usize> {
     if let Some(name) = data_type.as_str() {
         return Some(match name {

@@ -18,16 +18,16 @@ use crate::{fletcher32, shuffle};
 /// Most bytes of one element.
 const MAX_ELEMENT: usize = 16 << 20;
 
-/// The elements of a chunk, the last dimension fastest.
+/// The decoded elements of a chunk, in C order: the last dimension changes fastest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Elements {
-    /// Of so many bytes each, numbers little-endian.
+    /// Elements of the same number of bytes each, one after the other; numbers are little-endian.
     Fixed(Vec<u8>),
-    /// Of different lengths.
+    /// Elements of different lengths, such as strings.
     Variable(Vec<Vec<u8>>),
 }
 
-/// Makes elements of the encoded bytes of an array's chunks.
+/// Decodes and encodes the chunks of an array by the codecs in its `zarr.json`. The crate `zarrs` does the work.
 #[derive(Debug)]
 pub struct ChunkCodec {
     codecs: CodecChain,
@@ -39,10 +39,10 @@ pub struct ChunkCodec {
 }
 
 impl ChunkCodec {
-    /// Reads what an array's `zarr.json` says of its chunks.
+    /// Reads data type, chunk shape, fill value and codecs from an array's `zarr.json`.
     ///
     /// # Errors
-    /// The part of it that is not known here.
+    /// The field that is missing, or that this build does not support, as a sentence.
     pub fn new(document: &Value) -> Result<Self, String> {
         let shape = document.pointer("/chunk_grid/configuration/chunk_shape");
         let shape = shape.and_then(lengths);
@@ -52,10 +52,11 @@ impl ChunkCodec {
         Self::of(codecs, data_type, field("fill_value"), &shape)
     }
 
-    /// As [`ChunkCodec::new`], with the parts of a document.
+    /// As [`ChunkCodec::new`], from the fields of a document. `shape` is the number of elements of a chunk along each
+    /// dimension.
     ///
     /// # Errors
-    /// The part of them that is not known here.
+    /// The field that this build does not support, as a sentence.
     pub fn of(
         codecs: &Value,
         data_type: &Value,
@@ -94,15 +95,15 @@ impl ChunkCodec {
         })
     }
 
-    /// Returns the element that unwritten ones read as.
+    /// Returns the fill value: the element that an unwritten one reads as.
     pub fn filled(&self) -> &Elements {
         &self.filled
     }
 
-    /// Encodes a chunk; the inverse of [`ChunkCodec::decode`]. The same elements give the same bytes.
+    /// Encodes a chunk; the inverse of [`ChunkCodec::decode`]. The same elements give the same bytes on every call.
     ///
     /// # Errors
-    /// The problem of the elements.
+    /// The number of elements is not that of a chunk, or a codec refuses them.
     pub fn encode(&self, elements: Elements) -> Result<Vec<u8>, String> {
         // Several threads would put inner chunks into a shard in the order in which they are done with them.
         let options = CodecOptions::default().with_concurrent_target(1);
@@ -129,7 +130,7 @@ impl ChunkCodec {
     /// Decodes a chunk.
     ///
     /// # Errors
-    /// The problem of the bytes.
+    /// The bytes are damaged, or the chunk would not fit into memory.
     pub fn decode(&self, encoded: &[u8]) -> Result<Elements, String> {
         if !self.is_addressable() {
             return Err("its shape says more bytes than memory has addresses".to_owned());

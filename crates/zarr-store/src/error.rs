@@ -4,11 +4,12 @@ use icefield_core::{ByteRange, SessionError};
 
 use crate::{KeyError, KeyMismatch};
 
-/// Why an operation on a [`ZarrStore`](crate::ZarrStore) failed; nothing was changed.
+/// The reason why an operation on a [`ZarrStore`](crate::ZarrStore) failed. Nothing was changed. An absent key is no
+/// error: it is `None`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ZarrStoreError {
-    /// The text is not a key, whatever the hierarchy.
+    /// The text is no key, whatever the hierarchy.
     #[error("{key:?} is not a key of a Zarr store")]
     InvalidKey {
         /// The text.
@@ -16,7 +17,7 @@ pub enum ZarrStoreError {
         /// The rule that it breaks.
         source: KeyError,
     },
-    /// The text is not a prefix, whatever the hierarchy.
+    /// The text is no prefix, whatever the hierarchy.
     #[error("{prefix:?} is not a prefix of keys of a Zarr store")]
     InvalidPrefix {
         /// The text.
@@ -24,7 +25,7 @@ pub enum ZarrStoreError {
         /// The rule that it breaks.
         source: KeyError,
     },
-    /// A value was to be stored under a key that names nothing a session can hold.
+    /// The key to be stored names no value that a session can hold.
     #[error("cannot store {key:?}, which is neither metadata nor a chunk of an array")]
     NothingNamed {
         /// The key.
@@ -32,7 +33,7 @@ pub enum ZarrStoreError {
         /// Why it names nothing.
         source: KeyMismatch,
     },
-    /// A value was to be stored under a key of Zarr v2 metadata.
+    /// The key to be stored belongs to metadata of Zarr v2.
     #[error(
         "cannot store {key:?}: it belongs to Zarr v2, and a session holds Zarr v3 only, under `zarr.json`"
     )]
@@ -40,7 +41,7 @@ pub enum ZarrStoreError {
         /// The key.
         key: String,
     },
-    /// The value has no such bytes.
+    /// The value does not contain the range.
     #[error("bytes {} of {key:?} do not exist: the value has {length} bytes", text_of(*range))]
     RangeOutOfValue {
         /// The key.
@@ -67,21 +68,22 @@ fn text_of(range: ByteRange) -> String {
     }
 }
 
-/// Why a blocking call could not wait for its result.
+/// The reason why a blocking call could not wait for its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlockingError {
-    /// The store was given no runtime.
+    /// The store has no runtime.
     #[error(
         "this needs a runtime to wait for: give the store one with `with_runtime`, or call the async method"
     )]
     NoRuntime,
-    /// The call came from a thread that has to run the work it would wait for.
+    /// The calling thread would have to run the work that it waits for.
     #[error(
         "waiting here would block the thread that does the work: call the async method, or use `spawn_blocking`"
     )]
     OnRuntimeThread,
-    /// The runtime was shut down, or the work panicked; whether it had an effect is not known.
+    /// The runtime was shut down, or the work panicked. It is not known whether the work had an effect: read to find
+    /// out.
     #[error("the work was dropped before it was done: its runtime was shut down, or it panicked")]
     Dropped,
 }

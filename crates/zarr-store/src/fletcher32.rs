@@ -15,22 +15,23 @@ const LENGTH: usize = 4;
 /// Words that can be added up before `u32` would overflow.
 const WORDS: usize = 360;
 
-/// Appends and checks the checksum of chunks.
+/// The Fletcher checksum of HDF5 (`H5Z_FILTER_FLETCHER32`): four bytes behind the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fletcher32;
 
 impl Fletcher32 {
-    /// Returns the data with its checksum behind it.
+    /// Returns the data followed by its checksum.
     pub fn encoded(self, mut data: Vec<u8>) -> Vec<u8> {
         let sum = sum(&data);
         data.extend(sum.to_le_bytes());
         data
     }
 
-    /// Returns the data of a chunk; `None` if the checksum is not that of the data.
+    /// Returns the data of a chunk; `None` if the checksum does not match.
     ///
-    /// As HDF5 does, it takes the sums of HDF5 up to 1.6.2, whose two halves have their bytes swapped. It also takes sums
-    /// over an odd number of bytes that leave out the last one, as the crate `zarrs` up to 0.23.14 writes them.
+    /// As HDF5 does, it accepts the sums of HDF5 up to 1.6.2, whose two halves have their bytes swapped. It also
+    /// accepts sums over an odd number of bytes that leave out the last one, as the crate `zarrs` up to 0.23.14 writes
+    /// them.
     pub fn decoded(self, chunk: &[u8]) -> Option<&[u8]> {
         let (data, stored) = chunk.split_last_chunk::<LENGTH>()?;
         let right = sum(data).to_le_bytes();

@@ -18,6 +18,22 @@ const MAX_KEY_LEN: usize = 128 << 10;
 pub(crate) const MAX_CHUNK_SEGMENTS: usize = 257;
 
 /// The meaning of a key of a Zarr store in a session.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use icefield_core::{BranchName, NodePath, Repository};
+/// use icefield_zarr_store::ZarrKey;
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let repository = Repository::create(Arc::new(MemoryStorage::new())).await?;
+/// let session = repository.read_session(BranchName::main()).await?;
+/// assert_eq!(ZarrKey::parse("a/zarr.json", &session)?, ZarrKey::Metadata(NodePath::parse("/a")?));
+/// assert!(matches!(ZarrKey::parse("a/c/0", &session)?, ZarrKey::Nothing(_)), "there is no array /a");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ZarrKey {
     /// The `zarr.json` of a node, which need not exist.
@@ -29,18 +45,18 @@ pub enum ZarrKey {
         /// One coordinate per dimension.
         index: ChunkIndex,
     },
-    /// Zarr v2 metadata, which a session never has.
+    /// Metadata of Zarr v2, which a session never has.
     V2Metadata,
-    /// Nothing that a session can hold.
+    /// No value that a session can hold, with the reason.
     Nothing(KeyMismatch),
 }
 
 impl ZarrKey {
-    /// Finds what a key means in a session, as its hierarchy is now. Waits for nothing.
+    /// Parses a key against the hierarchy of a session as it is now. Sends no request.
     ///
     /// # Errors
-    /// [`ZarrStoreError::InvalidKey`]; [`ZarrStoreError::Session`] if an array in question has metadata that
-    /// cannot be read.
+    /// [`ZarrStoreError::InvalidKey`]; [`ZarrStoreError::Session`] if an array in question has metadata that cannot be
+    /// read.
     pub fn parse(key: &str, session: &Session) -> Result<Self, ZarrStoreError> {
         parse(key, |path| chunk_keys_of(session, path))
     }

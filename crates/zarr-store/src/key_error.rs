@@ -2,38 +2,38 @@
 
 use icefield_core::NodePath;
 
-/// Which rule of the Zarr store specification a text breaks.
+/// The rule of the Zarr store specification that a text breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
     /// The empty text is a prefix, not a key.
     #[error("a key is not empty")]
     Empty,
-    /// `/a`, `a/`, `a//b`.
+    /// A slash at the beginning, at the end, or twice in a row: `/a`, `a/`, `a//b`.
     #[error("no segment is empty: a `/` stands between two segments only")]
     EmptySegment,
-    /// `.` and `..` would mean something else in a directory.
+    /// A segment is `.` or `..`, which would mean something else in a directory.
     #[error("no segment is `.` or `..`")]
     DotSegment,
-    /// Longer or deeper than a path of the format.
+    /// The text is longer or deeper than a path of the format can be.
     #[error("it has {length} bytes, and is longer or deeper than the format allows")]
     TooLong {
         /// Its length in bytes.
         length: usize,
     },
-    /// Without its `/`, `a` would also be a prefix of `ab/c`.
+    /// A prefix does not end in `/`: `a` would also be a prefix of `ab/c`.
     #[error("a prefix is empty or ends with `/`")]
     NoFinalSlash,
 }
 
-/// Why a key names nothing that a session can hold.
+/// The reason why a key names no value that a session can hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyMismatch {
-    /// It does not end in `zarr.json`, and no part of it is the path of an array.
+    /// The key does not end in `zarr.json`, and no part of it is the path of an array.
     #[error("no part of it is the path of an array")]
     NoArray,
-    /// It lies below an array but is not the key of a chunk.
+    /// The key lies below an array but is not the key of a chunk.
     #[error("chunks of the array {array} have keys such as {example:?}")]
     NotAChunk {
         /// The array.
@@ -45,17 +45,17 @@ pub enum KeyMismatch {
     },
 }
 
-/// Why a text is not the key of a chunk, given the array.
+/// The reason why a text is not the key of a chunk of an array.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChunkKeyProblem {
-    /// It has not the form of the chunk key encoding that the array declares.
+    /// The text does not have the form of the chunk key encoding that the array declares.
     #[error("it has not the form of the array's chunk key encoding")]
     Form,
-    /// Each coordinate has one spelling.
+    /// A coordinate is no decimal number, has leading zeros, or does not fit into 32 bits.
     #[error("{0:?} is not a decimal number from 0 to 4294967295, without sign or leading zeros")]
     Number(String),
-    /// Too few or too many coordinates.
+    /// The key has too few or too many coordinates.
     #[error("it has {found} coordinates, and the array {expected} dimensions")]
     Rank {
         /// Dimensions of the array.

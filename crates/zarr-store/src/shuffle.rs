@@ -12,7 +12,8 @@ pub(crate) mod codec;
 /// Elements that are moved at a time: so many bytes of each plane lie behind one another.
 const BLOCK: usize = 16;
 
-/// Puts bytes of elements of one width in that order, and back. Bytes behind the last whole element stay.
+/// The byte shuffle of HDF5 for elements of one width: first the first bytes of all elements, then the second ones, and
+/// so on. Bytes after the last whole element stay where they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shuffle {
     /// Bytes of an element, at least one.
@@ -20,12 +21,12 @@ pub struct Shuffle {
 }
 
 impl Shuffle {
-    /// Returns the order of elements of so many bytes; `None` of none.
+    /// Returns the shuffle of elements of this many bytes; `None` for zero.
     pub fn of(width: usize) -> Option<Self> {
         (width > 0).then_some(Self { width })
     }
 
-    /// Returns elements as they are stored.
+    /// Returns elements in shuffled order.
     pub fn encoded(self, elements: &[u8]) -> Vec<u8> {
         let mut shuffled = elements.to_vec();
         let count = elements.len() / self.width;
@@ -44,7 +45,7 @@ impl Shuffle {
         shuffled
     }
 
-    /// Returns the elements.
+    /// Returns shuffled elements in their own order.
     pub fn decoded(self, shuffled: &[u8]) -> Vec<u8> {
         let mut elements = shuffled.to_vec();
         let count = elements.len() / self.width;

@@ -15,18 +15,39 @@ use crate::key::ZarrKey;
 /// Values read at once by one call, unless the caller sets another number.
 const CONCURRENCY: usize = 16;
 
-/// A session as a Zarr v3 store. A cheap shared handle: clones see the same session.
+/// A session as a Zarr v3 store. A cheap handle: clones see the same session.
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_core::{BranchName, Repository};
+/// use icefield_zarr_store::ZarrStore;
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let repository = Repository::create(Arc::new(MemoryStorage::new())).await?;
+/// let store = ZarrStore::new(repository.write_session(BranchName::main()).await?);
+/// store.set("a/zarr.json", r#"{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int8",
+///     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+///     "chunk_key_encoding": {"name": "default"}, "fill_value": 0, "codecs": [{"name": "bytes"}]}"#.into()).await?;
+/// store.set("a/c/1", vec![7, 8].into()).await?;
+///
+/// assert_eq!(store.get("a/c/1").await?.as_deref(), Some(&[7, 8][..]));
+/// assert_eq!(store.get("a/c/0").await?, None);
+/// assert_eq!(store.list_dir("a/").await?.prefixes, ["a/c/"]);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Reads
-/// A key that names nothing is absent. Values are those of the session at the moment of the read: its base
-/// snapshot under its uncommitted edits.
+/// A key that names nothing is absent. Values are those of the session at the moment of the read: its base snapshot
+/// with its uncommitted edits on top.
 ///
 /// # Writes
-/// Values are kept byte for byte, but must be what their key says: the `zarr.json` of a group or array, or a
-/// chunk, at least one byte long, inside the grid of an array that exists. Consolidated metadata inside a
-/// `zarr.json` is kept as it came and never updated or used. Each write is atomic on its own; what ties them
-/// together is the commit of the session. A session that takes no writes refuses them all, also the erasing of
-/// what is not there.
+/// Values are kept byte for byte, but must be what their key says: the `zarr.json` of a group or array, or a chunk, at
+/// least one byte long, inside the grid of an array that exists. Consolidated metadata inside a `zarr.json` is kept as
+/// it came and never updated or used. Each write is atomic on its own; the commit of the session ties them together. A
+/// session that takes no writes refuses them all, also the erasing of absent keys.
 #[derive(Clone, Debug)]
 pub struct ZarrStore {
     session: Session,
@@ -44,35 +65,35 @@ impl ZarrStore {
         }
     }
 
-    /// Returns the store with another bound on the values that one call reads at once; default 16, at least 1.
+    /// Sets the number of values that one call reads at the same time; default 16, at least 1.
     #[must_use]
     pub fn with_concurrency(mut self, values: usize) -> Self {
         self.concurrency = values.max(1);
         self
     }
 
-    /// Returns the session.
+    /// Returns the session, for instance to commit it.
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// Returns whether the session takes no writes, for good.
+    /// Returns whether the session will never take writes again.
     pub fn is_read_only(&self) -> bool {
         self.session.is_read_only()
     }
 
-    /// Returns the value of a key, `None` if it is absent.
+    /// Returns the value of a key; `None` if it is absent.
     ///
     /// # Errors
-    /// [`ZarrStoreError::InvalidKey`]; [`ZarrStoreError::Session`] for a value that exists and cannot be had.
+    /// [`ZarrStoreError::InvalidKey`]; [`ZarrStoreError::Session`] for a value that exists and cannot be read.
     pub async fn get(&self, key: &str) -> Result<Option<Bytes>, ZarrStoreError> {
         self.get_range(key, ByteRange::All).await
     }
 
-    /// Returns a range of the value of a key, `None` if the key is absent.
+    /// Returns a range of the value of a key; `None` if the key is absent.
     ///
-    /// The range must lie within the value: a start at its end gives no bytes, one behind it is an error, as is
-    /// a suffix longer than the value. [`ZarrStore::get_range_clamped`] cuts instead.
+    /// The range must lie within the value: a start at its end gives no bytes, one behind it is an error, as is a
+    /// suffix longer than the value. [`ZarrStore::get_range_clamped`] cuts instead.
     ///
     /// # Errors
     /// As [`ZarrStore::get`], and [`ZarrStoreError::RangeOutOfValue`].
@@ -115,7 +136,7 @@ impl ZarrStore {
         }
     }
 
-    /// Returns several ranges of one value, in their order, `None` if the key is absent.
+    /// Returns several ranges of one value, in their order; `None` if the key is absent.
     ///
     /// # Errors
     /// As [`ZarrStore::get_range`], for the first range that fails.
@@ -196,12 +217,12 @@ impl ZarrStore {
     /// Returns whether a key has a value. Reads no chunk bytes.
     ///
     /// # Errors
-    /// [`ZarrStoreError::InvalidKey`]; [`ZarrStoreError::Session`] if a manifest cannot be had.
+    /// [`ZarrStoreError::InvalidKey`]; [`ZarrStoreError::Session`] if a manifest cannot be read.
     pub async fn exists(&self, key: &str) -> Result<bool, ZarrStoreError> {
         Ok(self.size(key).await?.is_some())
     }
 
-    /// Returns the length of a value in bytes, `None` if the key is absent. Reads no chunk bytes.
+    /// Returns the length of a value in bytes; `None` if the key is absent. Reads no chunk bytes.
     ///
     /// # Errors
     /// As [`ZarrStore::exists`].
@@ -210,18 +231,22 @@ impl ZarrStore {
         self.size_of(&named).await
     }
 
-    /// Stores a value, in the place of the one that the key has, if any.
+    /// Stores a value, in place of the one that the key has, if any. It is visible to reads of this session at once,
+    /// and to other sessions after the commit.
     ///
     /// # Errors
-    /// [`ZarrStoreError::InvalidKey`], [`ZarrStoreError::NothingNamed`], [`ZarrStoreError::V2Metadata`];
-    /// [`ZarrStoreError::Session`] if the session takes no writes, or not this value: what is no metadata, a
-    /// chunk that is empty or outside the grid, a group in the place of an array.
+    /// - [`ZarrStoreError::InvalidKey`]: the text is no key.
+    /// - [`ZarrStoreError::NothingNamed`], [`ZarrStoreError::V2Metadata`]: a session holds no such values. Metadata
+    ///   comes before chunks: a chunk needs its array.
+    /// - [`ZarrStoreError::Session`]: the session takes no writes, or not this value: a document that is no metadata, a
+    ///   chunk that is empty or outside the grid, a group in the place of an array.
     pub async fn set(&self, key: &str, value: Bytes) -> Result<(), ZarrStoreError> {
         self.write(key, value, WriteMode::Overwrite).await?;
         Ok(())
     }
 
-    /// Stores a value unless the key has one. Returns whether it stored: of several such calls at once, one does.
+    /// Stores a value unless the key has one. Returns whether it stored: of several such calls at the same time, one
+    /// does.
     ///
     /// # Errors
     /// As [`ZarrStore::set`].

@@ -19,9 +19,9 @@ const ARRAYS_AHEAD: usize = 4;
 /// The keys and prefixes directly below a prefix.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DirListing {
-    /// Whole keys, sorted.
+    /// The keys directly below the prefix, whole and sorted.
     pub keys: Vec<String>,
-    /// Whole prefixes, each ending in `/` and holding at least one key, sorted.
+    /// The prefixes directly below the prefix, whole and sorted. Each ends in `/` and holds at least one key.
     pub prefixes: Vec<String>,
 }
 
@@ -43,12 +43,12 @@ impl ZarrStore {
 
     /// Lists the keys below a prefix, which is empty or ends with `/`, as whole keys sorted by their bytes.
     ///
-    /// The nodes are those of the moment of the call; the chunks of an array those of the moment when the
-    /// listing comes to it, or a little before. Memory: a key per node, and at most four arrays' chunks at a time,
-    /// `4 * rank + 8` bytes each, because their order by coordinates is not that of their keys (`c/10`, `c/9`).
+    /// The nodes are those of the moment of the call; the chunks of an array those of the moment when the listing comes
+    /// to it, or a little before. Memory: a key per node, and at most four arrays' chunks at a time, `4 * rank + 8`
+    /// bytes each, because their order by coordinates is not that of their keys (`c/10`, `c/9`).
     ///
     /// # Errors
-    /// In the stream: [`ZarrStoreError::InvalidPrefix`]; [`ZarrStoreError::Session`] if a manifest cannot be had.
+    /// In the stream: [`ZarrStoreError::InvalidPrefix`]; [`ZarrStoreError::Session`] if a manifest cannot be read.
     pub fn list_prefix(&self, prefix: &str) -> BoxStream<'static, Result<String, ZarrStoreError>> {
         let runs = match self.runs(prefix) {
             Ok(runs) => runs,
@@ -65,12 +65,12 @@ impl ZarrStore {
 
     /// Lists the keys and prefixes directly below a prefix, which is empty or ends with `/`.
     ///
-    /// A prefix is listed only if it holds a key: `a/c/` of an array without chunks is not, a group without
-    /// metadata of its own is. What is not there has neither keys nor prefixes. Inside an array all its chunk
-    /// references are visited, save for the one question whether `a/c/` holds any.
+    /// A prefix is listed only if it holds a key: `a/c/` of an array without chunks is not, a group without metadata of
+    /// its own is. A prefix that does not exist has neither keys nor prefixes. Inside an array all its chunk references
+    /// are visited, except for the question whether `a/c/` holds any.
     ///
     /// # Errors
-    /// [`ZarrStoreError::InvalidPrefix`]; [`ZarrStoreError::Session`] if a manifest cannot be had.
+    /// [`ZarrStoreError::InvalidPrefix`]; [`ZarrStoreError::Session`] if a manifest cannot be read.
     pub async fn list_dir(&self, prefix: &str) -> Result<DirListing, ZarrStoreError> {
         let prefix = Prefix::parse(prefix)?;
         let mut keys = BTreeSet::new();
