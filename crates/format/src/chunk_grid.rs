@@ -17,7 +17,22 @@ use serde_json::{Value, json};
 
 use crate::snapshot::DimensionShape;
 
-/// How an array is cut into chunks.
+/// The division of an array into chunks: *regular*, with one chunk length per dimension, or *rectilinear*, with a list
+/// of lengths.
+///
+/// ```
+/// use icefield_format::ChunkGrid;
+///
+/// # fn main() -> Result<(), icefield_format::ChunkGridError> {
+/// let months = ChunkGrid::rectilinear(&[vec![31, 28, 31]])?;
+/// assert_eq!(months.elements(0, 1), Some(31..59));
+/// assert_eq!(months.chunk_of(0, 59), Some(2));
+///
+/// let regular = ChunkGrid::regular(&[10])?;
+/// assert_eq!(regular.dimensions(&[25])?[0].num_chunks(), 3);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ChunkGrid {
     dimensions: Vec<Edges>,
@@ -43,7 +58,7 @@ struct Run {
     first: u64,
 }
 
-/// Tells why a document has no chunk grid that can be used.
+/// The reason why a document has no chunk grid that can be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChunkGridError {
@@ -125,10 +140,11 @@ impl ChunkGrid {
         })
     }
 
-    /// Reads the value of `chunk_grid`. Takes memory in proportion to it, whatever the runs count.
+    /// Reads the value of `chunk_grid` in a `zarr.json`. Takes memory in proportion to its text, however many chunks
+    /// its runs stand for.
     ///
     /// # Errors
-    /// [`ChunkGridError`] with the rule.
+    /// The rule that the value breaks.
     pub fn from_json(grid: &Value) -> Result<Self, ChunkGridError> {
         let name = grid.get("name").and_then(Value::as_str);
         let name = name.ok_or(ChunkGridError::Missing("name"))?;
@@ -162,8 +178,8 @@ impl ChunkGrid {
         }
     }
 
-    /// Returns the value of `chunk_grid`, for an array of this shape: the reference implementation takes no bare number in a
-    /// rectilinear grid, so that chunks of one length are counted.
+    /// Returns the value of `chunk_grid` for an array of this shape. A rectilinear grid lists the lengths of its
+    /// chunks: the reference implementation takes no bare number there.
     #[must_use]
     pub fn to_json(&self, shape: &[u64]) -> Value {
         let dimensions = self.dimensions.iter();
@@ -189,7 +205,7 @@ impl ChunkGrid {
         json!({"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": lists}})
     }
 
-    /// Tells whether the document says `regular`.
+    /// Tells whether the grid is a regular one.
     #[must_use]
     pub fn is_regular(&self) -> bool {
         self.is_regular
@@ -201,7 +217,8 @@ impl ChunkGrid {
         self.dimensions.len()
     }
 
-    /// Returns the lengths of chunks where every dimension has one; none where one has several.
+    /// Returns the length of chunks along each dimension, if every dimension has one length; none where one has
+    /// several.
     #[must_use]
     pub fn chunk_shape(&self) -> Option<Vec<u64>> {
         let length = |edges: &Edges| match edges {
@@ -243,14 +260,15 @@ impl ChunkGrid {
             .collect()
     }
 
-    /// Returns the elements of a chunk along a dimension, those past the end of the array included; none if there is no such
-    /// dimension, or no such chunk in a list.
+    /// Returns the elements of a chunk along a dimension, including those past the end of the array; none if there is
+    /// no such dimension, or no such chunk in a list.
     #[must_use]
     pub fn elements(&self, dimension: usize, chunk: u32) -> Option<Range<u64>> {
         self.dimensions.get(dimension)?.elements(u64::from(chunk))
     }
 
-    /// Returns the chunk of an element along a dimension; none if there is no such dimension, or no chunk for it.
+    /// Returns the number of the chunk that holds an element along a dimension; none if there is no such dimension, or
+    /// no chunk for it.
     #[must_use]
     pub fn chunk_of(&self, dimension: usize, element: u64) -> Option<u32> {
         let chunk = match self.dimensions.get(dimension)? {

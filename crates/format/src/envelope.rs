@@ -16,16 +16,16 @@ use crate::error::{FormatError, FormatFile};
 
 pub use crate::file::{FileKind, HEADER_LEN, SpecVersion};
 
-/// First bytes of every binary file.
+/// The first bytes of every binary file.
 pub const MAGIC: [u8; 12] = *b"ICE\xf0\x9f\xa7\x8aCHUNK";
 /// Identifier at bytes 4 to 8 of every flatbuffer. Written, not checked.
 pub(crate) const IDENTIFIER: &str = "Ichk";
-/// Bodies stay below this size: flatbuffer offsets are signed 32-bit numbers.
+/// The limit of a body in bytes, which stays below it: flatbuffer offsets are signed 32-bit numbers.
 pub const MAX_BODY_LEN: u64 = 1 << 31;
 
 const IMPLEMENTATION: std::ops::Range<usize> = 12..36;
 
-/// How a body is stored, byte 38 of the header.
+/// The compression of a body, byte 38 of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Compression {
     /// As it is. The format defines it, no library writes it; it is read here, never written.
@@ -35,14 +35,26 @@ pub enum Compression {
 }
 
 /// The first 39 bytes of a binary file.
+///
+/// ```
+/// use icefield_format::{FileKind, FormatFile, Header, Writer, initial_snapshot};
+///
+/// # fn main() -> Result<(), icefield_format::FormatError> {
+/// let file = initial_snapshot(0, &Writer::default());
+/// let header = Header::decode(&file, FormatFile::Unnamed)?;
+/// assert_eq!(header.kind, FileKind::Snapshot);
+/// assert!(header.implementation().starts_with("icefield-"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     implementation: [u8; 24],
-    /// Version of the format.
+    /// The version of the format.
     pub spec_version: SpecVersion,
-    /// Kind of file.
+    /// The kind of file.
     pub kind: FileKind,
-    /// How the body is stored.
+    /// The compression of the body.
     pub compression: Compression,
 }
 
@@ -50,8 +62,9 @@ impl Header {
     /// Reads the header of a file; `file` only names it in errors.
     ///
     /// # Errors
-    /// `Empty`, `Truncated`, `WrongMagic`, and what is unknown here: `NewerSpecVersion`,
-    /// `InvalidSpecVersion`, `UnknownKind`, `UnknownCompression`.
+    /// - `Empty`, `Truncated`, `WrongMagic`: the bytes are no file of the format.
+    /// - `NewerSpecVersion`: a later program wrote it; use that program.
+    /// - `InvalidSpecVersion`, `UnknownKind`, `UnknownCompression`: the header is damaged.
     pub fn decode(bytes: &[u8], file: FormatFile) -> Result<Self, FormatError> {
         if bytes.is_empty() {
             return Err(FormatError::Empty { file });
@@ -109,28 +122,25 @@ impl Header {
     }
 }
 
-/// How much a reader is ready to decompress.
+/// The limits within which a reader decompresses files, against hostile ones.
 ///
-/// A body may grow to [`ratio_floor`](Self::ratio_floor) whatever its compressed size, beyond that
-/// to [`max_ratio`](Self::max_ratio) times the compressed size, and never past
-/// [`max_decompressed`](Self::max_decompressed). Usual manifests shrink to a sixth or a
-/// twenty-fifth, but one of constant inline chunks to a thousandth; zstd itself could claim thirty
-/// thousand times its input. With the defaults no file takes more than 256 MiB unless it has a
-/// thousandth of that to show, so 25 kB cannot claim 800 MB. What an encoder writes always passes
-/// the default limits: it refuses what they would.
+/// A body may grow to [`ratio_floor`](Self::ratio_floor) whatever its compressed size, beyond that to
+/// [`max_ratio`](Self::max_ratio) times the compressed size, and never past
+/// [`max_decompressed`](Self::max_decompressed). Usual manifests shrink to a sixth or a twenty-fifth, but one of
+/// constant inline chunks to a thousandth; zstd itself could claim thirty thousand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodeLimits {
-    /// Hard limit in bytes. Default: 2 GiB, the format's own.
+    /// The largest body in bytes. Default: 2 GiB, the format's own limit.
     pub max_decompressed: u64,
-    /// Most decompressed bytes per compressed byte. Default: 1024.
+    /// The largest number of decompressed bytes per compressed byte. Default: 1024.
     pub max_ratio: u64,
-    /// Decompressed bytes that are allowed at any ratio. Default: 256 MiB.
+    /// The number of decompressed bytes that are allowed at any ratio. Default: 256 MiB.
     pub ratio_floor: u64,
-    /// Most memory, in bytes, that the metadata of one snapshot may take once it is decoded: its
-    /// texts, and 64 bytes for each value and each key of an object. Default: 64 MiB.
+    /// The memory, in bytes, that the metadata of one snapshot may take once it is decoded: its texts, and 64 bytes for
+    /// each value and each key of an object. Default: 64 MiB.
     pub max_metadata: u64,
-    /// Latest version of snapshots, manifests and transaction logs. Default: 1, since a repository of spec 1 has no files of
-    /// a later one: there a snapshot without a parent would pass for the first.
+    /// The latest version of snapshots, manifests and transaction logs that is read. Default: 1, since a repository of
+    /// spec 1 has no files of a later one: there a snapshot without a parent would pass for the first.
     pub latest: SpecVersion,
 }
 
@@ -156,8 +166,8 @@ impl DecodeLimits {
         }
     }
 
-    /// Returns the most bytes that a file has whose body keeps to the hard limit: compression adds at most a 256th to a body, and a
-    /// few bytes. A larger object need not be read.
+    /// Returns the size in bytes of the largest file whose body keeps to the hard limit: compression adds at most a
+    /// 256th to a body, and a few bytes. A larger object need not be read.
     #[must_use]
     pub fn max_file(&self) -> u64 {
         const AROUND: u64 = 64 << 10;
@@ -165,7 +175,7 @@ impl DecodeLimits {
         body + (body >> 8) + AROUND
     }
 
-    /// Returns the most bytes that a body of `compressed` bytes may become.
+    /// Returns the number of bytes that a body of `compressed` bytes may become.
     #[must_use]
     pub fn for_compressed(&self, compressed: usize) -> u64 {
         let by_ratio = (compressed as u64)
@@ -175,14 +185,14 @@ impl DecodeLimits {
     }
 }
 
-/// How files are written.
+/// The name and the compression with which files are written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Writer {
-    /// Name of the writing program; the first 24 bytes go into each header. Default:
-    /// `icefield-VERSION`.
+    /// The name of the writing program; the first 24 bytes go into each header. Default: `icefield-VERSION`.
     pub implementation: String,
-    /// Level of zstd; values outside its range are taken as the nearest inside. Default: none, which means 1 for manifests
-    /// and transaction logs, on whose ids and coordinates a higher one takes time and saves nothing, and 3 for all else.
+    /// The level of zstd; values outside its range are taken as the nearest inside. Default: none, which means 1 for
+    /// manifests and transaction logs, on whose ids and coordinates a higher one takes time and saves nothing, and 3
+    /// for all other files.
     pub compression_level: Option<i32>,
 }
 
@@ -214,8 +224,8 @@ impl Writer {
         })
     }
 
-    /// Returns the informative user metadata that the format puts on objects of spec 1 of this kind,
-    /// where a store has such.
+    /// Returns the user metadata that the format puts on objects of spec 1 of this kind, for information, where a store
+    /// keeps such.
     #[must_use]
     pub fn object_metadata(&self, kind: FileKind) -> [(&'static str, String); 4] {
         self.object_metadata_in(SpecVersion::V1, kind)

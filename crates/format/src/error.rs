@@ -10,7 +10,8 @@ use crate::path::PathError;
 pub use crate::file::FormatFile;
 pub use cause::{LocationError, MalformedBody, MessagePackError, SortedList};
 
-/// Tells why bytes are not the file that was asked for, or why a value cannot be written as one.
+/// The reason why bytes are not the file that was asked for, or why a value cannot be written as one. Each error names
+/// the file and the rule. [`is_unsupported`](Self::is_unsupported) tells a file of a newer version from a damaged one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
@@ -468,8 +469,8 @@ fn at_key(key: &str) -> String {
 }
 
 impl FormatError {
-    /// Tells whether the file is fine but of a version that this crate cannot read; else it is
-    /// corrupt or misused.
+    /// Tells whether the file is whole but of a version that this crate cannot read. Otherwise the file is damaged, or
+    /// a caller gave wrong values.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Self::NewerSpecVersion { .. })

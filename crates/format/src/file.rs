@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::id::{ManifestId, SnapshotId};
 
-/// Bytes before the body.
+/// The number of bytes before the body.
 pub const HEADER_LEN: usize = 39;
 
 /// The kind of a binary file, byte 37 of its header.
@@ -98,8 +98,7 @@ pub enum FormatFile {
 }
 
 impl FormatFile {
-    /// Returns the kind that the file's header must state; none for text files and
-    /// [`FormatFile::Unnamed`].
+    /// Returns the kind that the file's header must state; none for text files and [`FormatFile::Unnamed`].
     #[must_use]
     pub fn kind(self) -> Option<FileKind> {
         match self {

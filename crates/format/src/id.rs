@@ -17,7 +17,7 @@ pub const NODE_ID_LEN: usize = 8;
 
 const ALPHABET: Alphabet = Alphabet::Crockford;
 
-/// Tells why a text is not an id.
+/// The reason why a text is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IdError {
@@ -95,13 +95,13 @@ macro_rules! id_type {
             /// Bytes in the id.
             pub const ID_LEN: usize = $len;
 
-            /// Makes the id of these bytes.
+            /// Returns the id with these bytes.
             #[must_use]
             pub const fn from_bytes(bytes: [u8; $len]) -> Self {
                 Self(bytes)
             }
 
-            /// Returns the bytes, as they are in files.
+            /// Returns the bytes of the id, as they are in files.
             #[must_use]
             pub const fn as_bytes(&self) -> &[u8; $len] {
                 &self.0

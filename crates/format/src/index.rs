@@ -10,8 +10,17 @@ use std::ops::{Deref, Range};
 /// indices linear.
 pub const MAX_RANK: usize = 256;
 
-/// The coordinates of one chunk, one number per dimension. Compares lexicographically, as manifests
-/// sort.
+/// The coordinates of one chunk in its array's grid, one number per dimension, counted in chunks. Compares
+/// lexicographically, as manifests sort. Slices, vectors and arrays of `u32` convert into one; a scalar has the empty
+/// index.
+///
+/// ```
+/// use icefield_format::ChunkIndex;
+///
+/// let index = ChunkIndex::from([0, 12]);
+/// assert_eq!(index.to_string(), "[0, 12]");
+/// assert!(index < ChunkIndex::from([1, 0]));
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ChunkIndex(Box<[u32]>);
 
@@ -71,9 +80,18 @@ impl fmt::Debug for ChunkIndex {
     }
 }
 
-/// A box of chunk coordinates: one half-open range per dimension.
+/// A box of chunk coordinates: one half-open range per dimension, counted in chunks.
 ///
 /// Without dimensions it contains the empty index, the one chunk of a scalar.
+///
+/// ```
+/// use icefield_format::{ChunkIndex, Extents};
+///
+/// let indices = [ChunkIndex::from([1, 5]), ChunkIndex::from([2, 3])];
+/// let extents = Extents::bounding(indices.iter().map(|index| &**index)).unwrap();
+/// assert_eq!(extents.ranges(), [1..3, 3..6]);
+/// assert!(extents.contains(&[2, 5]));
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Extents(Vec<Range<u32>>);
 
@@ -177,7 +195,14 @@ impl fmt::Debug for Extents {
     }
 }
 
-/// Which bytes of a value are wanted.
+/// The bytes of a value that a reader wants.
+///
+/// ```
+/// use icefield_format::ByteRange;
+///
+/// assert_eq!(ByteRange::Suffix { length: 4 }.resolve(10), Some(6..10));
+/// assert_eq!(ByteRange::From { offset: 11 }.resolve(10), None);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ByteRange {
     /// All of them.
@@ -203,7 +228,7 @@ pub enum ByteRange {
 }
 
 impl ByteRange {
-    /// Returns the bytes meant, for a value of `size` bytes; none if any of them would lie outside.
+    /// Returns the range of bytes in a value of `size` bytes; none if any of them would lie outside.
     ///
     /// Strict on purpose: a range that is cut short in silence becomes a wrong chunk.
     #[must_use]

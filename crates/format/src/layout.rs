@@ -8,24 +8,23 @@ use std::fmt::Write as _;
 
 use crate::id::{ChunkId, ManifestId, OBJECT_ID_LEN, SnapshotId};
 
-/// Prefix of refs, without a slash.
+/// The prefix of refs, without a slash.
 pub const REFS: &str = "refs";
-/// Prefix of snapshots.
+/// The prefix of snapshots.
 pub const SNAPSHOTS: &str = "snapshots";
-/// Prefix of manifests.
+/// The prefix of manifests.
 pub const MANIFESTS: &str = "manifests";
-/// Prefix of transaction logs.
+/// The prefix of transaction logs.
 pub const TRANSACTIONS: &str = "transactions";
-/// Prefix of chunks.
+/// The prefix of chunks.
 pub const CHUNKS: &str = "chunks";
-/// The persisted configuration of spec 1.
+/// The key of the stored configuration of spec 1.
 pub const CONFIG: &str = "config.yaml";
-/// The one mutable object of spec 2. Where it exists, the repository is not one of spec 1.
+/// The key of the one mutable object of spec 2. Where it exists, the repository is not one of spec 1.
 pub const REPO: &str = "repo";
-/// Prefix of earlier versions of [`REPO`] (spec 2), and of [`CONFIG`] when a spec 2 library changed
-/// it.
+/// The prefix of earlier versions of [`REPO`] (spec 2), and of [`CONFIG`] when a spec 2 library changed it.
 pub const OVERWRITTEN: &str = "overwritten";
-/// Prefix of what only this implementation writes: leases, state of collection, own settings.
+/// The prefix of objects that only this implementation writes: leases, state of collection, own settings.
 pub const OWN: &str = "icefield";
 
 /// The time from which the names of backups count down: the year 3000, in milliseconds since the Unix epoch.
@@ -38,7 +37,7 @@ const TOMBSTONE_FILE: &str = "ref.json.deleted";
 const BRANCH: &str = "branch.";
 const TAG: &str = "tag.";
 
-/// How a store holds the name of a ref in its keys.
+/// The spelling of the name of a ref in the keys of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyForm {
     /// As it is (S3).
@@ -56,7 +55,15 @@ impl KeyForm {
     }
 }
 
-/// A ref as its key tells it.
+/// A ref, as read from a key.
+///
+/// ```
+/// use icefield_format::layout::{KeyForm, RefKey, branch_key, parse_ref_key};
+///
+/// let key = branch_key("main", KeyForm::Raw);
+/// assert_eq!(key, "refs/branch.main/ref.json");
+/// assert_eq!(parse_ref_key(&key, KeyForm::Raw), Some(RefKey::Branch("main".to_owned())));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RefKey {
     /// `refs/branch.NAME/ref.json`.
@@ -67,7 +74,7 @@ pub enum RefKey {
     Tombstone(String),
 }
 
-/// An object that is named by an id.
+/// An object whose key is an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IdKey {
     /// `snapshots/ID`.
@@ -160,14 +167,14 @@ pub fn overwritten_key(name: &str) -> String {
     format!("{OVERWRITTEN}/{name}")
 }
 
-/// A backup, as its key tells it.
+/// A backup, as read from its key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OverwrittenKey {
-    /// The object that it is an earlier version of: [`REPO`] or [`CONFIG`].
+    /// The object of which it is an earlier version: [`REPO`] or [`CONFIG`].
     pub object: String,
-    /// When it was made, in milliseconds since the Unix epoch.
+    /// The time of the backup, in milliseconds since the Unix epoch.
     pub made_at: u64,
-    /// Its name, by which `repo` knows it.
+    /// The name by which `repo` refers to the backup.
     pub name: String,
 }
 

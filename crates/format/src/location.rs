@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-/// Longest location in bytes. The format sets no limit.
+/// The longest location in bytes. The format sets no limit.
 pub const MAX_LOCATION_LEN: usize = 64 * 1024;
 
 /// Schemes of locations, each with the one that it means.
@@ -27,7 +27,7 @@ const SCHEMES: [(&str, &str); 10] = [
     ("https", "https"),
 ];
 
-/// Tells which rule of locations a text breaks.
+/// The rule of locations that a text breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LocationRule {
@@ -75,6 +75,18 @@ pub enum LocationRule {
 }
 
 /// The location of a foreign object, or of a folder of them, normalised. Compares by its text.
+///
+/// ```
+/// use icefield_format::VirtualLocation;
+///
+/// # fn main() -> Result<(), icefield_format::LocationRule> {
+/// let folder = VirtualLocation::parse_prefix("s3://archive/2015")?;
+/// let file = VirtualLocation::parse("s3://archive/2015/sea%20ice.nc")?;
+/// assert_eq!(file.below(&folder).as_deref(), Some("sea ice.nc"));
+/// assert!(!folder.covers(&VirtualLocation::parse("s3://archive/20156.nc")?));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VirtualLocation {
     text: String,
@@ -83,8 +95,8 @@ pub struct VirtualLocation {
 }
 
 impl VirtualLocation {
-    /// Reads the location of an object that is about to be stored. Unlike readers, which drop them, it takes no query
-    /// and no fragment: they would get lost.
+    /// Reads the location of an object that is about to be stored. It refuses a query and a fragment, which readers
+    /// would drop.
     ///
     /// # Errors
     /// The rule that it breaks.
@@ -107,7 +119,7 @@ impl VirtualLocation {
         }
     }
 
-    /// Reads the prefix of a container: what the locations in it begin with, whole segments compared.
+    /// Reads the prefix of a container. It covers the locations that begin with the same segments.
     ///
     /// # Errors
     /// The rule that it breaks.
@@ -151,7 +163,7 @@ impl VirtualLocation {
         Ok(Self { text, host })
     }
 
-    /// Returns the text.
+    /// Returns the normalised text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
@@ -163,7 +175,7 @@ impl VirtualLocation {
         &self.text[..self.host.0 - "://".len()]
     }
 
-    /// Returns the scheme of the service that it means: `file`, `s3`, `gs`, `az`, `http` or `https`.
+    /// Returns the scheme of the service that the location means: `file`, `s3`, `gs`, `az`, `http` or `https`.
     #[must_use]
     pub fn service(&self) -> &'static str {
         let found = SCHEMES.iter().find(|(name, _)| *name == self.scheme());
@@ -182,7 +194,7 @@ impl VirtualLocation {
         self.text[self.host.1..].trim_start_matches('/')
     }
 
-    /// Returns the path as the store knows it, decoded.
+    /// Returns the decoded path, as the store knows it.
     #[must_use]
     pub fn decoded_path(&self) -> String {
         decoded(self.path())
@@ -406,8 +418,8 @@ pub fn location_of(scheme: &str, host: &str, key: &str) -> Result<VirtualLocatio
     VirtualLocation::parse_new(&format!("{scheme}://{host}/{}", encoded_key(key)))
 }
 
-/// Returns what the prefix of a container in a configuration may stand for: a URL, and on the local disk also a path in
-/// which nothing is encoded, which is how the reference implementation takes it. Nothing, if it is no prefix at all.
+/// Returns the locations that the prefix of a container in a configuration may stand for: a URL, and on the local disk
+/// also a path in which nothing is encoded, as the reference implementation takes it. Empty if it is no prefix at all.
 #[must_use]
 pub fn container_prefixes(url_prefix: &str) -> Vec<VirtualLocation> {
     let as_url = VirtualLocation::parse_prefix(url_prefix).ok();
@@ -417,7 +429,7 @@ pub fn container_prefixes(url_prefix: &str) -> Vec<VirtualLocation> {
     as_url.into_iter().chain(as_path).collect()
 }
 
-/// Returns a key with all encoded that a URL might take for something else: what decodes it gets the key back.
+/// Returns a key with all characters encoded that have a meaning in a URL. Decoding returns the key.
 #[must_use]
 pub fn encoded_key(key: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:@/".contains(&byte);

@@ -35,7 +35,7 @@ pub use location_dictionary::{
     LocationCompression, LocationDictionary, LocationReader, LocationWriter,
 };
 
-/// Where the bytes of one chunk are.
+/// The location of the bytes of one chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChunkRef<'a> {
     /// In the manifest.
@@ -62,7 +62,7 @@ pub enum ChunkRef<'a> {
     },
 }
 
-/// The checksum or time that shows that the object of a virtual chunk has not changed.
+/// The evidence that the object of a virtual chunk has not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Checksum<'a> {
     /// Its ETag, verbatim.
@@ -82,7 +82,26 @@ impl ChunkRef<'_> {
     }
 }
 
-/// A decoded manifest. Holds the decompressed body and reads it in place; cheap to clone.
+/// A decoded manifest. It holds the decompressed body and reads it in place; cheap to clone.
+///
+/// ```
+/// use icefield_format::{ChunkId, ChunkRef, DecodeLimits, Manifest, ManifestEncoder, ManifestId, NodeId, Writer};
+///
+/// # fn main() -> Result<(), icefield_format::FormatError> {
+/// let (id, node) = (ManifestId::from_bytes([1; 12]), NodeId::from_bytes([2; 8]));
+/// let chunk = ChunkRef::Native { id: ChunkId::from_bytes([3; 12]), offset: 0, length: 100 };
+///
+/// let mut encoder = ManifestEncoder::new(id);
+/// encoder.begin_array(node)?;
+/// encoder.push(&[0, 4], chunk)?;
+/// let file = encoder.finish(&Writer::default())?;
+///
+/// let manifest = Manifest::decode(&file.bytes, id, &DecodeLimits::default())?;
+/// assert_eq!(manifest.get(&node, &[0, 4])?, Some(chunk));
+/// assert_eq!(manifest.get(&node, &[0, 5])?, None);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Manifest {
     version: SpecVersion,
@@ -96,11 +115,11 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Decodes and checks a file that was stored under `id`.
+    /// Decodes and verifies a file that was stored under `id`.
     ///
     /// # Errors
-    /// Names the first rule that the file breaks. [`FormatError::WrongObject`] if it states another
-    /// id.
+    /// The first rule that the file breaks; [`FormatError::WrongObject`] if it states another id;
+    /// [`FormatError::TooLarge`] beyond `limits`.
     pub fn decode(file: &[u8], id: ManifestId, limits: &DecodeLimits) -> Result<Self, FormatError> {
         let name = FormatFile::Manifest(id);
         let (version, body) = envelope::open(file, name, FileKind::Manifest, limits)?;
@@ -144,7 +163,7 @@ impl Manifest {
         dictionary.filter(|_| self.version == SpecVersion::V2)
     }
 
-    /// Returns what a later version of the format may have put into the reserved field `extra`.
+    /// Returns the reserved field `extra`, in which a later version of the format may have put something.
     #[must_use]
     pub fn extra(&self) -> Option<&[u8]> {
         Table::root(&self.body).bytes(slot::MANIFEST_EXTRA)
@@ -156,7 +175,7 @@ impl Manifest {
         self.id
     }
 
-    /// Returns the bytes held, for the weight in a cache.
+    /// Returns the number of bytes that the manifest holds, for the weight in a cache.
     #[must_use]
     pub fn body_len(&self) -> usize {
         self.body.len() + self.locations.bytes()

@@ -40,6 +40,19 @@ pub enum PathError {
 }
 
 /// The absolute path of a node. Cheap to clone; compares by the bytes of the whole string.
+///
+/// ```
+/// use icefield_format::NodePath;
+///
+/// # fn main() -> Result<(), icefield_format::PathError> {
+/// let path = NodePath::parse("/ocean/temperature")?;
+/// assert_eq!(path.name(), "temperature");
+/// assert_eq!(path.parent(), Some(NodePath::parse("/ocean")?));
+/// assert!(NodePath::root().is_ancestor_of(&path));
+/// assert!(NodePath::parse("ocean").is_err(), "paths begin with a slash");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodePath(Arc<str>);
 

@@ -52,7 +52,8 @@ impl Root for RepoRoot {
     const MAX_TABLES: usize = 5_000_000;
 }
 
-/// The state of a repository of spec 2. Cheap to clone: what is large is shared.
+/// The decoded object `repo`: the mutable state of a repository of spec 2. A value: an edit gives a new one. Cheap to
+/// clone, because large parts are shared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RepoInfo {
     branches: BTreeMap<Text, SnapshotId>,
@@ -148,7 +149,7 @@ impl RepoInfo {
         &self.log
     }
 
-    /// Returns what a later version of the format may have put into the reserved field `extra`.
+    /// Returns the reserved field `extra`, in which a later version of the format may have put something.
     #[must_use]
     pub fn extra(&self) -> Option<&[u8]> {
         self.extra.as_deref()

@@ -32,7 +32,7 @@ use crate::verified::{Root, Verified};
 pub use dimension::DimensionShape;
 pub use record::{ArrayRecord, ManifestRefRecord, NodeKind, NodeRecord};
 
-/// Message of every repository's first snapshot.
+/// The message of every repository's first snapshot.
 pub const INITIAL_MESSAGE: &str = "Repository initialized";
 
 /// Marks the root table of a snapshot's body.
@@ -42,7 +42,39 @@ impl Root for SnapshotRoot {
     type Table<'a> = fb::Snapshot<'a>;
 }
 
-/// A decoded snapshot. Holds the decompressed body and reads it in place; cheap to clone.
+/// A decoded snapshot. It holds the decompressed body and reads it in place; cheap to clone.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use icefield_format::{
+///     DecodeLimits, NewNode, NewNodeData, NewSnapshot, NodeId, NodePath, Snapshot, SnapshotEncoder,
+///     SnapshotId, Writer,
+/// };
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let id = SnapshotId::from_bytes([1; 12]);
+/// let mut encoder = SnapshotEncoder::new(NewSnapshot {
+///     id,
+///     parent_id: Some(SnapshotId::INITIAL),
+///     flushed_at: 1_726_660_801_000_000,
+///     message: "the root group",
+///     metadata: &BTreeMap::new(),
+///     manifest_files: &[],
+/// });
+/// encoder.push(NewNode {
+///     id: NodeId::from_bytes([2; 8]),
+///     path: "/",
+///     user_data: br#"{"zarr_format": 3, "node_type": "group"}"#,
+///     data: NewNodeData::Group,
+/// })?;
+/// let file = encoder.finish(&Writer::default())?;
+///
+/// let snapshot = Snapshot::decode(&file, id, &DecodeLimits::default())?;
+/// assert_eq!(snapshot.parent_id(), Some(SnapshotId::INITIAL));
+/// assert!(snapshot.node(&NodePath::root()).is_some());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Snapshot {
     version: SpecVersion,
@@ -50,14 +82,14 @@ pub struct Snapshot {
     max_metadata: u64,
 }
 
-/// Facts about one manifest file that a snapshot uses.
+/// The record of one manifest file in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ManifestFileInfo {
-    /// Its id.
+    /// The id of the manifest.
     pub id: ManifestId,
-    /// Length of the whole file in bytes, header included.
+    /// The length of the whole file in bytes, header included.
     pub size_bytes: u64,
-    /// Chunk refs in it, of all arrays.
+    /// The number of chunk refs in it, of all arrays.
     pub num_chunk_refs: u32,
 }
 
@@ -109,11 +141,11 @@ impl<'a> ManifestFiles<'a> {
 }
 
 impl Snapshot {
-    /// Decodes and checks a file that was stored under `id`.
+    /// Decodes and verifies a file that was stored under `id`.
     ///
     /// # Errors
-    /// Names the first rule that the file breaks. [`FormatError::WrongObject`] if it states another
-    /// id.
+    /// The first rule that the file breaks; [`FormatError::WrongObject`] if it states another id;
+    /// [`FormatError::TooLarge`] beyond `limits`.
     pub fn decode(file: &[u8], id: SnapshotId, limits: &DecodeLimits) -> Result<Self, FormatError> {
         let name = FormatFile::Snapshot(id);
         let (version, body) = envelope::open(file, name, FileKind::Snapshot, limits)?;
@@ -269,20 +301,21 @@ impl Snapshot {
         }
     }
 
-    /// Finds the facts about one manifest, by binary search.
+    /// Finds the record of one manifest, by binary search.
     #[must_use]
     pub fn manifest_file(&self, id: &ManifestId) -> Option<ManifestFileInfo> {
         let files = self.files();
         files.position(id).map(|at| files.get(at))
     }
 
-    /// Returns what a later version of the format may have put into the reserved field `extra` of the snapshot.
+    /// Returns the reserved field `extra` of the snapshot, in which a later version of the format may have put
+    /// something.
     #[must_use]
     pub fn extra(&self) -> Option<&[u8]> {
         self.root().extra().map(|extra| extra.bytes())
     }
 
-    /// Returns the same of one manifest file.
+    /// Returns the reserved field `extra` of one manifest file.
     #[must_use]
     pub fn manifest_file_extra(&self, id: &ManifestId) -> Option<&[u8]> {
         let files = self.files();
@@ -293,7 +326,7 @@ impl Snapshot {
         extra.map(|extra| extra.bytes())
     }
 
-    /// Returns the bytes held, for the weight in a cache.
+    /// Returns the number of bytes that the snapshot holds, for the weight in a cache.
     #[must_use]
     pub fn body_len(&self) -> usize {
         self.body.len()

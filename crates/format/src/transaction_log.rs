@@ -30,7 +30,25 @@ impl Root for LogRoot {
 
 type Ids<'a> = flatbuffers::Vector<'a, fb::ObjectId8>;
 
-/// A decoded transaction log. Holds the decompressed body and reads it in place; cheap to clone.
+/// A decoded transaction log: the changes of one commit. It holds the decompressed body and reads it in place; cheap to
+/// clone.
+///
+/// ```
+/// use icefield_format::{DecodeLimits, NodeId, SnapshotId, TransactionLog, TransactionLogEncoder, Writer};
+///
+/// # fn main() -> Result<(), icefield_format::FormatError> {
+/// let (id, array) = (SnapshotId::from_bytes([1; 12]), NodeId::from_bytes([2; 8]));
+/// let mut encoder = TransactionLogEncoder::new(id);
+/// encoder.begin_chunks(array)?;
+/// encoder.push_chunk(&[0, 4])?;
+/// let file = encoder.finish(&Writer::default())?;
+///
+/// let log = TransactionLog::decode(&file, id, &DecodeLimits::default())?;
+/// let updated = log.updated_chunks().next().unwrap();
+/// assert_eq!((updated.node_id(), updated.len()), (array, 1));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct TransactionLog {
     version: SpecVersion,
@@ -42,11 +60,11 @@ fn ids(list: Ids<'_>) -> impl ExactSizeIterator<Item = NodeId> + DoubleEndedIter
 }
 
 impl TransactionLog {
-    /// Decodes and checks the file that was stored under the id of its snapshot.
+    /// Decodes and verifies the file that was stored under the id of its snapshot.
     ///
     /// # Errors
-    /// Names the first rule that the file breaks. [`FormatError::WrongObject`] if it states another
-    /// id.
+    /// The first rule that the file breaks; [`FormatError::WrongObject`] if it states another id;
+    /// [`FormatError::TooLarge`] beyond `limits`.
     pub fn decode(file: &[u8], id: SnapshotId, limits: &DecodeLimits) -> Result<Self, FormatError> {
         let name = FormatFile::TransactionLog(id);
         let (version, body) = envelope::open(file, name, FileKind::TransactionLog, limits)?;
@@ -167,13 +185,13 @@ impl TransactionLog {
         (0..moves.len()).map(move |at| MovedNodeRecord::new(moves.get(at)))
     }
 
-    /// Returns what a later version of the format may have put into the reserved field `extra`.
+    /// Returns the reserved field `extra`, in which a later version of the format may have put something.
     #[must_use]
     pub fn extra(&self) -> Option<&[u8]> {
         self.root().extra().map(|extra| extra.bytes())
     }
 
-    /// Returns the bytes held, for the weight in a cache.
+    /// Returns the number of bytes that the log holds, for the weight in a cache.
     #[must_use]
     pub fn body_len(&self) -> usize {
         self.body.len()
@@ -199,7 +217,7 @@ pub struct UpdatedChunks<'a> {
 }
 
 impl<'a> UpdatedChunks<'a> {
-    /// Returns the array.
+    /// Returns the node id of the array.
     #[must_use]
     pub fn node_id(&self) -> NodeId {
         NodeId::from_bytes(self.array.node_id().0)

@@ -36,20 +36,20 @@ pub enum ContainerEntry {
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpaqueYaml(Value);
 
-/// A place where virtual chunks may lie.
+/// A container: a prefix of URLs below which virtual chunks may lie.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VirtualChunkContainer {
-    /// A name; unused in spec 1.
+    /// The name, by which locations of spec 2 may refer to the container; unused in spec 1.
     pub name: Option<String>,
-    /// The beginning of all locations in it. Ends in `/`, which is added where it is missing.
+    /// The beginning of all locations in the container. Ends in `/`, which is added where it is missing.
     pub url_prefix: String,
-    /// How to reach it.
+    /// The store, and how it is reached.
     pub store: VirtualStore,
     /// Keys that this crate does not know.
     pub unknown: UnknownKeys,
 }
 
-/// How to reach a container.
+/// The store of a container, and how it is reached.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum VirtualStore {
@@ -71,12 +71,12 @@ pub enum VirtualStore {
     InMemory,
 }
 
-/// Options of a web server.
+/// The options of a web server.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct HttpOptions {
-    /// Options of the client, by name.
+    /// The options of the client, by name.
     pub options: BTreeMap<String, String>,
-    /// Sent with each request. There may be secrets in them: `Debug` shows only their names.
+    /// The headers that are sent with each request. They may contain secrets: `Debug` shows only their names.
     pub headers: BTreeMap<String, String>,
 }
 
@@ -170,7 +170,7 @@ impl VirtualChunkContainers {
         })
     }
 
-    /// Sets the container with this URL prefix, which is also its key.
+    /// Adds a container under its URL prefix, in place of a former one with that prefix.
     pub fn insert(&mut self, mut container: VirtualChunkContainer) {
         end_with_slash(&mut container.url_prefix);
         let key = container.url_prefix.clone();

@@ -9,27 +9,28 @@ use serde::{Deserialize, Serialize};
 use super::section::{plain_entries, section};
 
 section! { keywise
-    /// `manifest`.
+    /// `manifest`: the preloading and splitting of manifests.
     ManifestConfig {
-        /// Which manifests a reader fetches early.
+        /// The manifests that a reader fetches when it opens a session.
         preload: PreloadConfig,
-        /// How a writer splits the refs of an array over manifests.
+        /// The rules by which a writer splits the refs of an array over manifests.
         splitting: SplittingConfig,
     }
 }
 
 section! { whole
-    /// `manifest.preload`.
+    /// `manifest.preload`: the manifests that a reader fetches when it opens a session, so that the first read of a
+    /// chunk needs one request less.
     PreloadConfig {
-        /// Refs to fetch early in all. Default: 10 000.
+        /// The number of refs in all manifests that are fetched. Default: 10 000.
         max_total_refs: u32 = "10000",
-        /// Which arrays. Default: those that look like coordinates.
+        /// The arrays whose manifests are fetched. Default: those named like coordinates.
         preload_if: PreloadCondition,
     }
 }
 
 section! { whole
-    /// `manifest.splitting`.
+    /// `manifest.splitting`: the rules by which a writer splits the refs of an array over manifests.
     SplittingConfig {
         /// Rules, the first that fits an axis counts. Default: none. icefield then splits by size
         /// (decision 15); the reference implementation writes one manifest for each array.
@@ -37,7 +38,7 @@ section! { whole
     }
 }
 
-/// A set of arrays to preload.
+/// The set of arrays whose manifests a reader fetches early.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PreloadCondition {
@@ -68,7 +69,7 @@ pub enum PreloadCondition {
     False,
 }
 
-/// A set of arrays to split.
+/// The set of arrays to which a rule of splitting applies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SplitCondition {
@@ -90,16 +91,16 @@ pub enum SplitCondition {
     AnyArray,
 }
 
-/// How some arrays are split.
+/// A rule by which the refs of some arrays are split over manifests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     from = "(SplitCondition, Vec<DimensionRule>)",
     into = "(SplitCondition, Vec<DimensionRule>)"
 )]
 pub struct SplitRule {
-    /// Which arrays.
+    /// The arrays to which the rule applies.
     pub arrays: SplitCondition,
-    /// How each axis is split; the first that fits counts.
+    /// The rules for axes; the first that fits an axis counts.
     pub dimensions: Vec<DimensionRule>,
 }
 
@@ -115,12 +116,12 @@ impl From<SplitRule> for (SplitCondition, Vec<DimensionRule>) {
     }
 }
 
-/// How some axes are split.
+/// The number of chunks along some axes that one manifest covers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DimensionRule {
-    /// Which axes.
+    /// The axes to which the rule applies.
     pub condition: DimensionCondition,
-    /// Chunks along the axis in one manifest. Nothing keeps a file from saying 0.
+    /// The number of chunks along the axis in one manifest. A file may say 0.
     pub num_chunks: u32,
 }
 
@@ -158,7 +159,7 @@ impl SplitRule {
     }
 }
 
-/// A set of axes.
+/// The set of axes to which a rule applies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DimensionCondition {
     /// The axis at a position.

@@ -17,32 +17,44 @@ pub(super) const MAX_FILE_LEN: usize = 4 << 20;
 pub(super) const MAX_IN_MEMORY: u64 = 32 << 20;
 
 section! { keywise
-    /// The settings that are stored with a repository.
+    /// The settings that are stored with a repository, for all its readers and writers. Fields that are `None` have the
+    /// defaults.
+    ///
+    /// ```
+    /// use icefield_format::RepositoryConfig;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let config = RepositoryConfig::default().with_setting("inline_chunk_threshold_bytes", "1024")?;
+    /// assert_eq!(config.inline_chunk_threshold(), 1024);
+    /// assert_eq!(RepositoryConfig::decode(&config.encode()?)?, config);
+    /// # Ok(())
+    /// # }
+    /// ```
     RepositoryConfig {
-        /// Chunks of up to this many bytes are stored in the manifest. Default: 512.
+        /// The largest number of bytes of a chunk that is stored in the manifest. Default: 512.
         inline_chunk_threshold_bytes: u16 = "512",
-        /// Default: 10.
+        /// The number of reads of one call that the reference implementation sends at the same time. Default: 10.
         get_partial_values_concurrency: u16 = "10",
-        /// Compression of metadata files.
+        /// The compression of metadata files.
         compression: CompressionConfig,
-        /// Default: 256.
+        /// The number of requests that the reference implementation has in flight. Default: 256.
         max_concurrent_requests: u16 = "256",
-        /// Sizes of caches.
+        /// The sizes of caches.
         caching: CachingConfig,
-        /// Use of the store.
+        /// The use of the store.
         storage: StorageConfig,
-        /// Places of virtual chunks. Default: none.
+        /// The places of virtual chunks. Default: none.
         virtual_chunk_containers: VirtualChunkContainers = "{}",
-        /// Preloading and splitting of manifests.
+        /// The preloading and splitting of manifests.
         manifest: ManifestConfig,
     }
 }
 
 impl RepositoryConfig {
-    /// Reads a file.
+    /// Reads the file `config.yaml`. Keys that this crate does not know are kept.
     ///
     /// # Errors
-    /// `Empty`, `TooLarge`, `Yaml` and `NotAMapping` with the key at fault.
+    /// `Empty`; `TooLarge` beyond 4 MiB, or 32 MiB in memory; `Yaml` and `NotAMapping` with the key at fault.
     pub fn decode(bytes: &[u8]) -> Result<Self, FormatError> {
         let file = FormatFile::Config;
         if bytes.is_empty() {
@@ -67,7 +79,7 @@ impl RepositoryConfig {
         Self::read(value, "")
     }
 
-    /// Returns the file.
+    /// Returns the content of the file `config.yaml`.
     ///
     /// # Errors
     /// `Yaml` if a value that was kept as it is cannot be written.
@@ -77,34 +89,34 @@ impl RepositoryConfig {
         Ok(Bytes::from(text))
     }
 
-    /// Tells whether nothing is set, so that no file needs to be written.
+    /// Tells whether no setting has a value, so that no file needs to be written.
     #[must_use]
     pub fn is_default(&self) -> bool {
         self.is_unset()
     }
 
-    /// Returns these settings where they are set, and those of `base` elsewhere.
+    /// Returns these settings where they have values, and those of `base` elsewhere.
     ///
-    /// Key by key, also inside `compression`, `caching`, `storage` and its parts; but
-    /// `manifest.preload`, `manifest.splitting` and the containers replace each other as a whole.
+    /// Key by key, also inside `compression`, `caching`, `storage` and its parts; but `manifest.preload`,
+    /// `manifest.splitting` and the containers replace each other as a whole.
     #[must_use]
     pub fn merged_over(&self, base: &Self) -> Self {
         Entry::merged_over(self, base)
     }
 
-    /// Returns the most bytes of a chunk that is stored in the manifest.
+    /// Returns the largest number of bytes of a chunk that is stored in the manifest.
     #[must_use]
     pub fn inline_chunk_threshold(&self) -> u16 {
         self.inline_chunk_threshold_bytes.unwrap_or(512)
     }
 
-    /// Returns the level of zstd, if one is set.
+    /// Returns the level of zstd, if the configuration has one.
     #[must_use]
     pub fn compression_level(&self) -> Option<u8> {
         self.compression.as_ref()?.level
     }
 
-    /// Returns the rules by which refs are split over manifests; none by default.
+    /// Returns the rules by which the refs of an array are split over manifests; none by default.
     #[must_use]
     pub fn split_rules(&self) -> &[SplitRule] {
         let splitting = self
@@ -116,7 +128,7 @@ impl RepositoryConfig {
             .unwrap_or_default()
     }
 
-    /// Returns the places of virtual chunks that can be read; none by default.
+    /// Returns the containers of virtual chunks that can be read; none by default.
     pub fn containers(&self) -> impl Iterator<Item = &VirtualChunkContainer> {
         self.virtual_chunk_containers
             .iter()

@@ -6,29 +6,29 @@ use serde_yaml_ng::{Mapping, Value};
 
 use crate::error::FormatError;
 
-/// A setting that this crate knows.
+/// The description of a setting that this crate knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Its name, with a dot between the parts.
+    /// The name, with a dot between section and key, such as `storage.retries.max_tries`.
     pub name: String,
     /// The allowed values, in words.
     pub allowed: &'static str,
-    /// The value in force where nothing is set, as YAML; none where the store or the reader decides.
+    /// The value in force if none is set, as YAML; none where the store or the reader decides.
     pub default: Option<&'static str>,
 }
 
-/// Keys of a mapping that this crate does not know. They are kept as they are and written back.
+/// The keys of a section that this crate does not know. They are kept as they are and written back.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct UnknownKeys(pub(super) Mapping);
 
 impl UnknownKeys {
-    /// Tells whether there are none.
+    /// Tells whether there are no such keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns the names of the keys; those that are no texts are left out.
+    /// Returns the names of the keys, except those that are no texts.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().filter_map(Value::as_str)
     }

@@ -9,7 +9,7 @@ use super::second;
 use super::section::{Entry, Setting, invalid};
 use crate::error::FormatError;
 
-/// Why a setting cannot be read or set.
+/// The reason why a setting cannot be read or set.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingError {
@@ -70,7 +70,8 @@ impl RepositoryConfig {
         all
     }
 
-    /// Returns what is set, by name, as YAML: known settings that are not null, then keys that this crate does not know.
+    /// Returns the settings that have values, by name, as YAML: known settings first, then keys that this crate does
+    /// not know.
     ///
     /// # Errors
     /// [`SettingError::Format`] if a value cannot be written.
@@ -81,11 +82,11 @@ impl RepositoryConfig {
         Ok(found)
     }
 
-    /// Returns a setting as YAML, also a whole part of the configuration, or a key that this crate does not know; `None`
-    /// if it is not set.
+    /// Returns a setting as YAML, which may be a whole section or a key that this crate does not know; `None` if it has
+    /// no value.
     ///
     /// # Errors
-    /// [`SettingError::Unknown`].
+    /// [`SettingError::Unknown`], which proposes similar names.
     pub fn setting(&self, name: &str) -> Result<Option<String>, SettingError> {
         let document = self.write()?;
         let found = name
@@ -99,11 +100,11 @@ impl RepositoryConfig {
         }
     }
 
-    /// Returns the configuration with another value of a setting, given as YAML; null unsets it. A whole part, such as
-    /// `storage`, is replaced with all that is in it.
+    /// Returns the configuration with another value of a setting, given as YAML; `null` unsets it. A whole section,
+    /// such as `storage`, is replaced with everything in it.
     ///
     /// # Errors
-    /// [`SettingError::Unknown`]; [`SettingError::Yaml`]; [`SettingError::Value`] with what is allowed.
+    /// [`SettingError::Unknown`]; [`SettingError::Yaml`]; [`SettingError::Value`], which says what is allowed.
     pub fn with_setting(&self, name: &str, yaml: &str) -> Result<Self, SettingError> {
         let known = Self::known_settings();
         if !is_known(name) {
@@ -149,8 +150,8 @@ impl RepositoryConfig {
         }
     }
 
-    /// Returns the configuration without a setting: the default is in force again. Also a key that this crate does not
-    /// know can be removed.
+    /// Returns the configuration without a setting, so that the default is in force again. Keys that this crate does
+    /// not know can be removed, too.
     ///
     /// # Errors
     /// [`SettingError::Unknown`].

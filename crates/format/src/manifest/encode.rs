@@ -24,12 +24,12 @@ impl Root for ManifestRoot {
     type Table<'a> = fb::Manifest<'a>;
 }
 
-/// A manifest as a file, with what its snapshot says about it.
+/// A manifest as a file, and the record of it that its snapshot contains.
 #[derive(Debug, Clone)]
 pub struct EncodedManifest {
     /// The whole file.
     pub bytes: Bytes,
-    /// Id, size and number of refs.
+    /// The id, the size and the number of refs.
     pub info: ManifestFileInfo,
 }
 
@@ -43,10 +43,10 @@ struct Current {
     extra: Option<Vec<u8>>,
 }
 
-/// Writes one manifest. Arrays come in the order of node ids, refs in the order of indices.
+/// Writes one manifest. Arrays must come in the order of node ids, refs in the order of indices; see
+/// [`Manifest`](crate::Manifest) for an example.
 ///
-/// Apart from the flatbuffer itself it holds four bytes per ref, and five per distinct location or
-/// ETag.
+/// Apart from the flatbuffer itself it holds four bytes per ref, and five per distinct location or ETag.
 pub struct ManifestEncoder {
     version: SpecVersion,
     id: ManifestId,
@@ -157,8 +157,8 @@ impl ManifestEncoder {
         self
     }
 
-    /// Makes room for so many refs of so many dimensions each to native chunks, so that a large manifest is not moved about
-    /// while it grows.
+    /// Reserves room for this many refs of this many dimensions each to native chunks, so that a large manifest is not
+    /// moved while it grows.
     #[must_use]
     pub fn with_room_for(mut self, refs: usize, rank: usize) -> Self {
         // A table with an id and a length, the list of coordinates, and the offset of the table in the list of all.

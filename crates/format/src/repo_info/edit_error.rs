@@ -4,10 +4,10 @@ use super::ops_log::OpsLogError;
 use crate::error::FormatError;
 use crate::id::SnapshotId;
 
-/// Name of the branch that every repository has.
+/// The name of the branch that every repository has.
 pub const MAIN_BRANCH: &str = "main";
 
-/// Tells why a change does not fit the state of a repository.
+/// The reason why a change does not fit the state of a repository. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RepoEditError {

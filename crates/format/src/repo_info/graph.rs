@@ -17,15 +17,15 @@ use crate::text::Text;
 /// A snapshot to be added.
 #[derive(Debug, Clone, Copy)]
 pub struct NewSnapshotInfo<'a> {
-    /// Its id.
+    /// The id of the snapshot.
     pub id: SnapshotId,
-    /// Its parent, which must be known; none for the initial snapshot.
+    /// The parent, which must be known; none for the initial snapshot.
     pub parent: Option<SnapshotId>,
-    /// Time of the commit in microseconds since the Unix epoch, as in the file of the snapshot.
+    /// The time of the commit in microseconds since the Unix epoch, as in the file of the snapshot.
     pub flushed_at: u64,
-    /// Message of the commit, as in the file.
+    /// The message of the commit, as in the file.
     pub message: &'a str,
-    /// Metadata of the commit, as in the file.
+    /// The metadata of the commit, as in the file.
     pub metadata: &'a BTreeMap<String, Value>,
     /// Ancestors between the parent and the snapshot that expiration took out, oldest first. Their transaction logs, and then
     /// the snapshot's own, are what changed since the parent (spec 2.1).

@@ -66,10 +66,10 @@ pub enum UpdateKind {
 pub struct Update {
     /// The kind of the update.
     pub kind: UpdateKind,
-    /// When, in microseconds since the Unix epoch.
+    /// The time of the update, in microseconds since the Unix epoch.
     pub updated_at: u64,
-    /// Name of the backup in `overwritten/` that holds `repo` as it was right after; none for the newest entry, for one that
-    /// was written together with a later one, and for those that an upgrade made up.
+    /// The name of the backup in `overwritten/` that holds `repo` as it was right after the update; none for the newest
+    /// entry, for one that was written together with a later one, and for those that an upgrade made up.
     pub backup: Option<String>,
 }
 
@@ -81,7 +81,7 @@ pub struct OpsLog {
     pub(super) before: Option<String>,
 }
 
-/// Tells why a log cannot go on as asked.
+/// The reason why a log cannot be continued as asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpsLogError {

@@ -7,11 +7,11 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Availability {
-    /// All reads and writes.
+    /// Reads and writes are allowed.
     Online,
-    /// Reads, and nothing else but a change of the status.
+    /// Reads are allowed, and no write except a change of the status.
     ReadOnly,
-    /// Not even reads. The reference implementation takes it for online.
+    /// Nothing is allowed. The reference implementation reads and writes such a repository all the same.
     Offline,
     /// A value of a later version. Kept when the object is rewritten.
     Unknown(u8),
@@ -42,14 +42,14 @@ impl Availability {
 pub struct RepoStatus {
     /// Whether the repository may be read and written.
     pub availability: Availability,
-    /// When that was set, in microseconds since the Unix epoch.
+    /// The time when the status was set, in microseconds since the Unix epoch.
     pub set_at: u64,
-    /// Why the repository is not online.
+    /// The reason why the repository is not online.
     pub reason: Option<String>,
 }
 
 impl RepoStatus {
-    /// Returns the status of a repository that is online since a time in microseconds.
+    /// Returns the status of a repository that has been online since a time in microseconds since the Unix epoch.
     #[must_use]
     pub fn online(set_at: u64) -> Self {
         Self {
@@ -60,16 +60,24 @@ impl RepoStatus {
     }
 }
 
-/// A feature that a repository allows or forbids, by its number (spec 2, §3, feature flags).
+/// An operation that a repository allows or forbids, by its number (spec 2, §3, feature flags).
+///
+/// ```
+/// use icefield_format::{FeatureFlag, FeatureFlags};
+///
+/// let flags = FeatureFlags::default().with(FeatureFlag::MOVE_NODE, Some(false));
+/// assert!(!flags.allows(FeatureFlag::MOVE_NODE));
+/// assert!(flags.allows(FeatureFlag::CREATE_TAG), "allowed by default");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FeatureFlag(pub u16);
 
 impl FeatureFlag {
-    /// Moving nodes.
+    /// The moving of nodes.
     pub const MOVE_NODE: Self = Self(3);
-    /// Creating tags.
+    /// The creation of tags.
     pub const CREATE_TAG: Self = Self(4);
-    /// Deleting tags.
+    /// The deletion of tags.
     pub const DELETE_TAG: Self = Self(5);
 
     /// The flags that this version of the format names, with their names.
@@ -112,7 +120,7 @@ pub struct FeatureFlags {
 }
 
 impl FeatureFlags {
-    /// Returns what a flag is set to; none if it is at its default.
+    /// Returns the value of a flag; none if it is at its default.
     #[must_use]
     pub fn get(&self, flag: FeatureFlag) -> Option<bool> {
         // A flag in both lists is a contradiction, and then off.
@@ -123,20 +131,20 @@ impl FeatureFlags {
         }
     }
 
-    /// Tells whether the repository allows a feature. All that are named here are allowed by default.
+    /// Tells whether the repository allows an operation. All operations that are named here are allowed by default.
     #[must_use]
     pub fn allows(&self, flag: FeatureFlag) -> bool {
         self.get(flag).unwrap_or(flag.name().is_some())
     }
 
-    /// Returns the flags that are set, with what they are set to.
+    /// Returns the flags that have values, with these.
     pub fn set(&self) -> impl Iterator<Item = (FeatureFlag, bool)> {
         let enabled = self.enabled.difference(&self.disabled);
         let enabled = enabled.map(|flag| (*flag, true));
         enabled.chain(self.disabled.iter().map(|flag| (*flag, false)))
     }
 
-    /// Returns the flags with one of them set, or with `None` back at its default.
+    /// Returns the flags with one of them set, or with `None` at its default again.
     #[must_use]
     pub fn with(&self, flag: FeatureFlag, value: Option<bool>) -> Self {
         let mut flags = self.clone();

@@ -20,33 +20,33 @@ use crate::messagepack;
 use crate::order;
 use crate::path;
 
-/// All of a new snapshot but its nodes.
+/// A new snapshot, except its nodes.
 #[derive(Debug, Clone, Copy)]
 pub struct NewSnapshot<'a> {
-    /// Its id.
+    /// The id of the snapshot.
     pub id: SnapshotId,
-    /// Its parent; none only for the initial snapshot. Not written in spec 2, where `repo` has it.
+    /// The parent; none only for the initial snapshot. Not written in spec 2, where `repo` has it.
     pub parent_id: Option<SnapshotId>,
-    /// Time of the commit in microseconds since the Unix epoch.
+    /// The time of the commit, in microseconds since the Unix epoch.
     pub flushed_at: u64,
-    /// Message of the commit.
+    /// The message of the commit.
     pub message: &'a str,
-    /// Metadata of the commit.
+    /// The metadata of the commit.
     pub metadata: &'a BTreeMap<String, Value>,
-    /// Every manifest that a node will use, in any order. Repeated ids are taken once.
+    /// The manifests that nodes use, in any order. Repeated ids are taken once.
     pub manifest_files: &'a [ManifestFileInfo],
 }
 
 /// A node to be written.
 #[derive(Debug, Clone, Copy)]
 pub struct NewNode<'a> {
-    /// Its id.
+    /// The id of the node.
     pub id: NodeId,
-    /// Its path.
+    /// The absolute path of the node.
     pub path: &'a str,
     /// The exact bytes of its `zarr.json`.
     pub user_data: &'a [u8],
-    /// Its kind, and of an array its data.
+    /// The kind of the node, and the data of an array.
     pub data: NewNodeData<'a>,
 }
 
@@ -70,9 +70,9 @@ pub enum NewNodeData<'a> {
 /// An array's pointer to one manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ManifestRef {
-    /// The manifest.
+    /// The id of the manifest.
     pub id: ManifestId,
-    /// Box around the array's refs in it.
+    /// The box around the array's refs in the manifest.
     pub extents: Extents,
 }
 
@@ -81,7 +81,8 @@ type Tables = WIPOffset<
     flatbuffers::Vector<'static, flatbuffers::ForwardsUOffset<fb::ManifestFileInfoV2<'static>>>,
 >;
 
-/// Writes one snapshot. Nodes come in the byte order of their paths.
+/// Writes one snapshot. Nodes must come in the byte order of their paths; see [`Snapshot`](crate::Snapshot) for an
+/// example.
 pub struct SnapshotEncoder<'a> {
     version: SpecVersion,
     header: NewSnapshot<'a>,

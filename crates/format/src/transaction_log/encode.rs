@@ -24,8 +24,8 @@ struct Current {
     rank: Option<usize>,
 }
 
-/// Writes one transaction log. Node ids may come in any order and more than once; arrays with
-/// updated chunks come in the order of node ids.
+/// Writes one transaction log. Node ids may come in any order and more than once; arrays with updated chunks must come
+/// in the order of node ids. See [`TransactionLog`](crate::TransactionLog) for an example.
 pub struct TransactionLogEncoder {
     version: SpecVersion,
     id: SnapshotId,
@@ -78,7 +78,8 @@ impl TransactionLogEncoder {
         FormatFile::TransactionLog(self.id)
     }
 
-    /// Makes room for so many chunks of so many dimensions each, so that a large log is not moved about while it grows.
+    /// Reserves room for this many chunks of this many dimensions each, so that a large log is not moved while it
+    /// grows.
     pub fn reserve(&mut self, chunks: impl IntoIterator<Item = (usize, usize)>) -> &mut Self {
         // A table, the list that it points to, and the offset of the table in the list of all.
         let bytes = |(chunks, rank): (usize, usize)| chunks.saturating_mul(16 + 4 * rank);

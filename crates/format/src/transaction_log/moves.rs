@@ -22,9 +22,9 @@ pub struct MovedNode {
     pub from: NodePath,
     /// Its path after it.
     pub to: NodePath,
-    /// Its id, which it keeps.
+    /// The id of the node, which does not change.
     pub id: NodeId,
-    /// Its kind.
+    /// The kind of the node.
     pub kind: NodeKind,
 }
 
@@ -64,7 +64,7 @@ impl<'a> MovedNodeRecord<'a> {
         NodeId::from_bytes(self.0.node_id().0)
     }
 
-    /// Tells what the node is.
+    /// Returns whether the node is a group or an array.
     #[must_use]
     pub fn kind(&self) -> NodeKind {
         match self.0.node_type() {
