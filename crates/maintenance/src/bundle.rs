@@ -47,7 +47,28 @@ use member::FORM;
 
 pub use unbundle::{Unbundle, UnbundleReport};
 
-/// A repository, or a part of it, to be written into one file.
+/// A bundle: a repository, or a part of it, in one file that [`Unbundle`](crate::Unbundle) reads.
+///
+/// ```
+/// use std::io::Cursor;
+/// use std::sync::Arc;
+/// use icefield_core::Repository;
+/// use icefield_maintenance::{BundleRepository, Unbundle};
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let source = Repository::create(Arc::new(MemoryStorage::new())).await?;
+/// let (written, file) = BundleRepository::new().run(&source, Vec::new(), &()).await?;
+///
+/// let destination = Arc::new(MemoryStorage::new());
+/// let open = || Ok(Cursor::new(file.clone()));
+/// let read = Unbundle::new().run(open, destination, &()).await?;
+/// assert!(read.created);
+/// assert_eq!(written.refs, 1, "the branch main");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct BundleRepository {
     chosen: Vec<RefChoice>,
@@ -61,75 +82,75 @@ pub struct BundleRepository {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct BundleReport {
-    /// Chunk objects.
+    /// The chunk objects in the bundle.
     pub chunks: Moved,
-    /// Manifests.
+    /// The manifests in the bundle.
     pub manifests: Moved,
-    /// Transaction logs.
+    /// The transaction logs in the bundle.
     pub transaction_logs: Moved,
-    /// Snapshots.
+    /// The snapshots in the bundle.
     pub snapshots: Moved,
-    /// Branches and tags, deleted tags included.
+    /// The number of branches and tags, including deleted tags.
     pub refs: u64,
-    /// The version of the format that it has.
+    /// The version of the format of the repository.
     pub spec_version: u8,
-    /// The snapshot that must be there where it is unpacked.
+    /// The snapshot that a repository must have to take the bundle, if the bundle is incremental.
     pub since: Option<SnapshotId>,
-    /// Snapshots whose ancestors were left behind: in the bundle they follow the initial snapshot, and their bytes
+    /// The snapshots whose ancestors were left behind. In the bundle they follow the initial snapshot, so their bytes
     /// differ from the source's.
     pub shortened: Vec<SnapshotId>,
-    /// Snapshots whose transaction log is missing in the source; reading needs none.
+    /// The snapshots whose transaction log is missing in the source. Readers need no logs.
     pub missing_logs: Vec<SnapshotId>,
-    /// SHA-256 of the file but for its last entry.
+    /// The SHA-256 of the file without its last entry, in hexadecimal.
     pub sha256: String,
 }
 
 impl BundleRepository {
-    /// Returns a bundle of everything.
+    /// Returns a bundle of all refs and everything that they reach.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes only these refs, and no tombstones. Without any, all of them.
+    /// Takes only these refs, and no tombstones. The default is all refs.
     #[must_use]
     pub fn refs(mut self, chosen: impl IntoIterator<Item = RefChoice>) -> Self {
         self.chosen = chosen.into_iter().collect();
         self
     }
 
-    /// Takes only the newest snapshots of each ref, so many, at least one.
+    /// Takes only this many newest snapshots of each ref, at least one.
     #[must_use]
     pub fn depth(mut self, snapshots: usize) -> Self {
         self.depth = Some(snapshots.max(1));
         self
     }
 
-    /// Leaves out what this snapshot reaches. The bundle can only be unpacked where it is.
+    /// Leaves out everything that this snapshot reaches. The bundle can be unpacked only where the snapshot exists.
     #[must_use]
     pub fn since(mut self, snapshot: SnapshotId) -> Self {
         self.since = Some(snapshot);
         self
     }
 
-    /// Says in the bundle where it comes from. Default: what the store calls itself.
+    /// Sets the description of the source in the bundle. The default is the name of the store.
     #[must_use]
     pub fn described(mut self, source: impl Into<String>) -> Self {
         self.described = Some(source.into());
         self
     }
 
-    /// Sets how much is held, and how much is requested at a time.
+    /// Sets the bounds on memory and on requests.
     #[must_use]
     pub fn bounds(mut self, bounds: CopyBounds) -> Self {
         self.bounds = bounds;
         self
     }
 
-    /// Writes the bundle, flushes the writer and gives it back. The writer is used on a thread that may block.
+    /// Writes the bundle, flushes the writer and returns it. The writer is used on a thread that may block.
     ///
     /// # Errors
-    /// The [`CopyError`] that says what could not be read or written. What was written until then is no bundle, and
-    /// reading it says so.
+    /// The [`CopyError`] that says what could not be read or written. The bytes written until then are no bundle, and
+    /// reading them says so.
     pub async fn run<W: Write + Send + 'static>(
         &self,
         source: &Repository,

@@ -50,7 +50,27 @@ use plan::{Plan, SourceRefs, Step};
 use refs::RefPlan;
 use transfer::Transfer;
 
-/// A copy of a repository to another place, or what such a copy would do.
+/// A copy of a repository to another place, with the same ids and refs. A copy that was made before is brought up to
+/// date: only objects that are new are transferred.
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_core::Repository;
+/// use icefield_maintenance::CopyRepository;
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let source = Repository::create(Arc::new(MemoryStorage::new())).await?;
+/// let destination = Arc::new(MemoryStorage::new());
+/// let report = CopyRepository::new().run(&source, destination.clone(), &()).await?;
+/// assert!(report.created);
+///
+/// let again = CopyRepository::new().run(&source, destination, &()).await?;
+/// assert_eq!(again.snapshots.objects, 0, "nothing is new");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct CopyRepository {
     chosen: Vec<RefChoice>,
@@ -62,19 +82,19 @@ pub struct CopyRepository {
 }
 
 impl CopyRepository {
-    /// Returns a copy of everything that is not there yet.
+    /// Returns a copy of all refs and everything that they reach.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Copies only these refs, and no tombstones. Without any, all of them.
+    /// Copies only these refs, and no tombstones. The default is all refs.
     #[must_use]
     pub fn refs(mut self, chosen: impl IntoIterator<Item = RefChoice>) -> Self {
         self.chosen = chosen.into_iter().collect();
         self
     }
 
-    /// Copies only the newest snapshots of each ref, so many, at least one. The oldest of them follows the initial
+    /// Copies only this many newest snapshots of each ref, at least one. The oldest of them follows the initial
     /// snapshot in the copy, unless its parent is there already.
     #[must_use]
     pub fn depth(mut self, snapshots: usize) -> Self {
@@ -82,30 +102,30 @@ impl CopyRepository {
         self
     }
 
-    /// Moves branches of the destination also if they have commits that the source does not, and replaces another
-    /// configuration. Tags never move.
+    /// Moves branches of the destination even if they have commits that the source does not have, and replaces a
+    /// different configuration. Tags never move.
     #[must_use]
     pub fn force(mut self, force: bool) -> Self {
         self.force = force;
         self
     }
 
-    /// Makes a repository of this version of the format, that of the source or a later one. Default: that of the source. Files
-    /// stay as they are in either case: a repository of spec version 2 may have files of version 1.
+    /// Sets the version of the format of the copy: that of the source, which is the default, or a later one. Files stay
+    /// as they are in either case: a repository of spec version 2 may have files of version 1.
     #[must_use]
     pub fn spec_version(mut self, version: SpecVersion) -> Self {
         self.spec_version = Some(version);
         self
     }
 
-    /// Writes nothing.
+    /// Writes nothing; the report counts what would be written.
     #[must_use]
     pub fn dry_run(mut self, dry_run: bool) -> Self {
         self.dry_run = dry_run;
         self
     }
 
-    /// Sets how much is held, and how much is requested at a time.
+    /// Sets the bounds on memory and on requests.
     #[must_use]
     pub fn bounds(mut self, bounds: CopyBounds) -> Self {
         self.bounds = bounds;
@@ -116,14 +136,15 @@ impl CopyRepository {
     /// [`RepositoryBuilder::create`](icefield_core::RepositoryBuilder::create) does it.
     ///
     /// # Concurrency
-    /// The refs of the source are those of the beginning; what lands later is left for the next run. Several copies to
-    /// one destination, and commits there, are safe: each ref is edited on the condition that it is as it was looked
-    /// at. Until then nothing refers to what was copied: a collection of garbage at the destination takes it for such,
-    /// so its cutoff must be older than the beginning of the copy; one at the source must keep what the copy reads.
+    /// The refs of the source are those of the beginning; commits that land later are left for the next run. Several
+    /// copies to one destination, and commits there, are safe: each ref is edited on the condition that it is as it was
+    /// read. Until then nothing refers to the copied objects, and a collection of garbage at the destination would
+    /// delete them: its cutoff must be older than the beginning of the copy. A collection at the source must keep what
+    /// the copy reads.
     ///
     /// # Errors
-    /// The [`CopyError`] that says whether anything is to be decided. What was written stays, and the next run goes on
-    /// from there.
+    /// The [`CopyError`] that says whether anything is to be decided. Objects that were written stay, and the next run
+    /// continues from there.
     pub async fn run(
         &self,
         source: &Repository,

@@ -34,7 +34,8 @@ use examine::Examined;
 pub use report::{DowngradeReport, NotCarried, NotCarriedKind};
 pub(crate) use rewriter::Rewriter;
 
-/// A copy of spec version 1 of a repository of version 2, or what such a copy would do.
+/// A copy of spec version 1 of a repository of version 2. Its metadata files are written anew, and the report lists the
+/// features that version 1 cannot hold.
 #[derive(Clone, Debug, Default)]
 pub struct DowngradeRepository {
     copy: CopyRepository,
@@ -42,7 +43,7 @@ pub struct DowngradeRepository {
 }
 
 impl DowngradeRepository {
-    /// Returns a downgrade of everything that is not there yet.
+    /// Returns a downgrade of all refs and everything that they reach.
     pub fn new() -> Self {
         Self::default()
     }
@@ -68,15 +69,15 @@ impl DowngradeRepository {
         self
     }
 
-    /// Leaves the refs out that version 1 cannot hold, for their names or for what they lead to, in place of refusing all. Where
-    /// `main` is one of them, that of a new copy is at the initial snapshot.
+    /// Leaves out refs that version 1 cannot hold, because of their names or of what they lead to, instead of refusing
+    /// all. If `main` is one of them, that of a new copy is at the initial snapshot.
     #[must_use]
     pub fn leave_out(mut self, leave_out: bool) -> Self {
         self.leave_out = leave_out;
         self
     }
 
-    /// Writes nothing.
+    /// Writes nothing; the report counts what would be written.
     #[must_use]
     pub fn dry_run(mut self, dry_run: bool) -> Self {
         self.copy = self.copy.dry_run(dry_run);

@@ -32,18 +32,18 @@ const TRIES: usize = 10;
 pub struct Expired {
     /// The part of the plan that was carried out.
     pub plan: Plan,
-    /// How often it was decided anew.
+    /// The number of times that the plan was made anew, because refs or histories changed.
     pub restarts: usize,
-    /// Snapshots that keep a parent which should have gone.
+    /// The snapshots that keep a parent which should have been released.
     pub stuck: Vec<Stuck>,
 }
 
-/// A snapshot that keeps its parent, and with it what comes before, because objects are lost: it is not known what changed
-/// since an older one, and a rebase from there would not see it.
+/// A snapshot that keeps its parent, and with it all earlier ones, because objects are lost: its changes since an older
+/// snapshot are not known, and a rebase from there would not see them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stuck {
-    /// The snapshot.
+    /// The id of the snapshot.
     pub id: SnapshotId,
     /// Its parent, which stays.
     pub parent: SnapshotId,
@@ -87,11 +87,12 @@ impl Expire {
         self.interrupt.unless(plan).await?
     }
 
-    /// Lets snapshots expire. One whose changes are not known stays where it is, and the report names it.
+    /// Removes the snapshots from the histories. A snapshot whose changes are not known stays where it is, and the
+    /// report names it.
     ///
     /// # Errors
-    /// As [`Expire::plan`]; [`ExpireError::Busy`]; [`ExpireError::Unknown`]; what the store says, such as, with a bound of
-    /// age, that it cannot be asked for the time. A part may be done then, and every history is complete.
+    /// As [`Expire::plan`]; [`ExpireError::Busy`]; [`ExpireError::Unknown`]; the errors of the store, such as, with a
+    /// bound of age, that it cannot be asked for the time. A part may be done then, and every history is complete.
     pub async fn run(
         &self,
         repository: &Repository,

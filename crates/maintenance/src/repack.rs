@@ -25,11 +25,12 @@ pub use report::{RepackReport, RepackedArray};
 pub use settings::Repack;
 
 impl Repack {
-    /// Repacks, in one commit. On any error, and if it is interrupted, the branch is where it was; copies that were made in vain
-    /// are garbage.
+    /// Copies the chunks, and commits their new places in one commit. On any error, and if it is interrupted, the
+    /// branch is where it was; copies that were made in vain are garbage.
     ///
     /// # Errors
-    /// [`RepackError`]; [`icefield_core::SessionError::ChunkMissing`] and its kin for a chunk that cannot be read, by name.
+    /// [`RepackError`]; [`icefield_core::SessionError::ChunkMissing`] and related errors name a chunk that cannot be
+    /// read.
     pub async fn run(
         &self,
         repository: &Repository,

@@ -27,7 +27,23 @@ pub use report::{
 
 use tally::Tallying;
 
-/// Accounts for the bytes of a repository.
+/// Accounts for the bytes of a repository: stored, live, shared and unique ones. Each manifest is read once.
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_core::Repository;
+/// use icefield_maintenance::Usage;
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let repository = Repository::create(Arc::new(MemoryStorage::new())).await?;
+/// let summary = Usage::new().summary(&repository, &()).await?;
+/// assert_eq!(summary.snapshots.count, 1);
+/// assert_eq!(summary.garbage.total.count, 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Usage {
     memory: usize,
@@ -44,12 +60,12 @@ impl Default for Usage {
 }
 
 impl Usage {
-    /// Returns the default way to count.
+    /// Returns the default settings.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets how many bytes the ids of chunks may take. Default 64 MiB. With less, manifests are read more than once.
+    /// Sets the memory for the ids of chunks, in bytes. Default 64 MiB. With less, manifests are read more than once.
     #[must_use]
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;

@@ -30,7 +30,7 @@ use unpack::Unpacking;
 /// Bytes of cached metadata in the handle on a destination.
 const CACHE: u64 = 16 << 20;
 
-/// A bundle to be read into a repository.
+/// Reads a bundle into a repository. See [`BundleRepository`](crate::BundleRepository) for an example.
 #[derive(Clone, Debug)]
 pub struct Unbundle {
     force: bool,
@@ -56,42 +56,42 @@ impl Unbundle {
         Self::default()
     }
 
-    /// Moves branches of the destination also if they have commits that the bundle does not, and replaces another
-    /// configuration. Tags never move.
+    /// Moves branches of the destination even if they have commits that the bundle does not have, and replaces a
+    /// different configuration. Tags never move.
     #[must_use]
     pub fn force(mut self, force: bool) -> Self {
         self.force = force;
         self
     }
 
-    /// Sets how much is held, and how much is requested at a time.
+    /// Sets the bounds on memory and on requests.
     #[must_use]
     pub fn bounds(mut self, bounds: CopyBounds) -> Self {
         self.bounds = bounds;
         self
     }
 
-    /// Takes the time, if a repository is created, from `clock`.
+    /// Sets the clock that dates a repository that is created.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Draws ids from `entropy`.
+    /// Sets the source of randomness from which ids are drawn.
     #[must_use]
     pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
         self.entropy = entropy;
         self
     }
 
-    /// Reads a bundle, which `open` opens from its beginning: once to check all of it, and only then once more to write
-    /// its objects, of which none is written that is not what was checked. One with more chunks than fit into memory is
-    /// read more often. If there is no repository at the destination, one is created.
+    /// Reads a bundle, which `open` opens from its beginning: once to check all of it, and then once more to write its
+    /// objects. Only what was checked is written. A bundle with more chunks than fit into memory is read more often. If
+    /// there is no repository at the destination, one is created.
     ///
     /// # Errors
-    /// The [`CopyError`] that says what is wrong. Of a bundle that is damaged, or that does not fit, nothing is
-    /// written at all.
+    /// The [`CopyError`] that says what is wrong. If the bundle is damaged or does not fit the destination, nothing is
+    /// written.
     pub async fn run<R: Read + Send + 'static>(
         &self,
         open: impl Fn() -> io::Result<R>,

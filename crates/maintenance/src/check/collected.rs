@@ -8,53 +8,54 @@ use serde::Serialize;
 use super::finding::{Finding, FindingKind, Severity};
 use super::unlisted::UnlistedSnapshot;
 
-/// The findings of a check: the objects that it visited, the faults in them, and the objects that nothing needs.
+/// The result of a check: the number of objects that it visited, the findings, and the objects that nothing needs.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CheckReport {
     /// The version of the format that the repository has.
     pub spec_version: u8,
-    /// Branches and tags.
+    /// The number of branches and tags.
     pub refs: u64,
-    /// Snapshots that they reach, or that `repo` lists.
+    /// The number of snapshots that refs reach, or that `repo` lists.
     pub snapshots: u64,
-    /// Those among them that no ref reaches.
+    /// The number of these that no ref reaches.
     pub detached: u64,
-    /// Manifests of those snapshots.
+    /// The number of manifests of those snapshots.
     pub manifests: u64,
-    /// Transaction logs that were compared with what their snapshots changed.
+    /// The number of transaction logs that were compared with the changes of their snapshots.
     pub transaction_logs: u64,
-    /// Chunk objects that are needed and there.
+    /// The number of chunk objects that are needed and exist.
     pub chunks: u64,
-    /// Their bytes.
+    /// The bytes of these chunk objects.
     pub chunk_bytes: u64,
-    /// Whether they were read to their end.
+    /// Whether the chunk objects were read to their ends.
     pub chunks_read: bool,
-    /// Virtual chunks, each counted where it came into a history.
+    /// The number of virtual chunks, each counted where it came into a history.
     pub virtual_chunks: u64,
-    /// Foreign objects that were looked at.
+    /// The number of foreign objects that were looked at.
     pub foreign_objects: u64,
-    /// Objects that no ref reaches; nothing is known of them where only a part was checked.
+    /// The objects that no ref reaches; none if only a part was checked.
     pub garbage: Option<Garbage>,
-    /// How many findings are damage.
+    /// The number of findings that are damage.
     pub damage: u64,
     /// How many are warnings.
     pub warnings: u64,
     /// How many are notes.
     pub notes: u64,
-    /// How many findings there are of each kind, those left out below included.
+    /// The number of findings of each kind, including those left out below.
     pub kinds: BTreeMap<FindingKind, u64>,
-    /// The findings, the worst first. Of each kind, no more than a bound.
+    /// The findings, worst first. Of each kind, at most
+    /// [`Check::with_most_findings`](super::Check::with_most_findings).
     pub findings: Vec<Finding>,
-    /// Findings beyond that bound.
+    /// The number of findings beyond that bound.
     pub left_out: u64,
-    /// Branches that could be made again, and where.
+    /// The branches that could be restored, and the snapshots at which.
     pub proposals: Vec<Proposal>,
     /// Snapshots that may have been committed after the newest sound backup of `repo`, where what is stored is none.
     pub unlisted: Vec<UnlistedSnapshot>,
 }
 
 impl CheckReport {
-    /// Returns whether nothing is damaged.
+    /// Returns whether there is no damage. Warnings and notes may remain.
     pub fn is_sound(&self) -> bool {
         self.damage == 0
     }
@@ -63,22 +64,22 @@ impl CheckReport {
 /// Objects that no ref reaches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Garbage {
-    /// How many there are.
+    /// The number of these objects.
     pub objects: u64,
-    /// Their bytes.
+    /// The bytes of these objects.
     pub bytes: u64,
-    /// By the first segment of their keys.
+    /// The same by the first segment of their keys.
     pub by_prefix: BTreeMap<String, GarbageOfKind>,
-    /// Whether all manifests were read: otherwise, some of it may belong to those that were not.
+    /// Whether all manifests were read. Otherwise, some of the objects may belong to manifests that were not.
     pub certain: bool,
 }
 
 /// Objects of one kind that no ref reaches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct GarbageOfKind {
-    /// How many there are.
+    /// The number of these objects.
     pub objects: u64,
-    /// Their bytes.
+    /// The bytes of these objects.
     pub bytes: u64,
 }
 
@@ -95,17 +96,17 @@ impl Garbage {
     }
 }
 
-/// Where a branch that is lost could be made again.
+/// A branch that is lost, and the snapshot at which it could be restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Proposal {
-    /// The branch.
+    /// The name of the branch.
     pub branch: String,
     /// The newest whole snapshot that no other branch reaches or, in spec version 2, the nearest whole ancestor of the snapshot that
     /// the branch points to; none if there is no such.
     pub snapshot: Option<SnapshotId>,
-    /// Whether the branch is gone, so that only a caller that names it brings it back.
+    /// Whether the branch no longer exists, so that a repair restores it only if the caller names it.
     pub lost: bool,
-    /// Whether no other snapshot that nothing reaches could have been it: refused commits leave such snapshots, too.
+    /// Whether no other unreachable snapshot could have been the tip: refused commits leave such snapshots, too.
     pub certain: bool,
 }
 

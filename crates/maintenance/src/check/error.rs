@@ -4,11 +4,12 @@ use icefield_core::Interrupted;
 use icefield_refs::{FetchError, RefsError};
 use icefield_storage::StorageError;
 
-/// Why a repository could not be checked. What is wrong with the repository itself is a [`Finding`](super::Finding).
+/// The reason why a repository could not be checked. A problem of the repository itself is a
+/// [`Finding`](super::Finding).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckError {
-    /// There is none.
+    /// The store holds no repository.
     #[error("there is no repository at {location}: check the location")]
     NoRepository {
         /// The store.
@@ -25,13 +26,13 @@ pub enum CheckError {
     /// Refs could not be read.
     #[error(transparent)]
     Refs(#[from] RefsError),
-    /// An object could not be had, and that says nothing of the object.
+    /// An object could not be read, for a reason that says nothing about the object.
     #[error(transparent)]
     Fetch(FetchError),
     /// The store failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The caller asked to end it early.
+    /// The [interrupt](super::Check::interruptible) was raised.
     #[error("the check was interrupted: run it again")]
     Interrupted(#[from] Interrupted),
     /// Work that was handed to another thread did not end.

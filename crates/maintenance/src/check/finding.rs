@@ -3,13 +3,13 @@
 use icefield_format::SnapshotId;
 use serde::Serialize;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// Something that a ref reaches is gone, cannot be read, or is not what was committed.
+    /// An object that a ref reaches is missing, cannot be read, or differs from what was committed.
     Damage,
-    /// A rule of the format is broken, and all can still be read here; other readers may not cope.
+    /// A rule of the format is broken. This program can still read everything; other readers may fail.
     Warning,
     /// Harmless, and worth knowing.
     Note,
@@ -17,7 +17,7 @@ pub enum Severity {
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident, $severity:ident, $title:literal, $advice:literal;)*) => {
-        /// The problem.
+        /// The kind of a problem that a check finds.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(rename_all = "kebab-case")]
         #[non_exhaustive]
@@ -26,17 +26,17 @@ macro_rules! kinds {
         }
 
         impl FindingKind {
-            /// Returns how bad it is.
+            /// Returns the severity of findings of this kind.
             pub fn severity(self) -> Severity {
                 match self { $(Self::$name => Severity::$severity,)* }
             }
 
-            /// Returns what findings of this kind have in common, in words for people.
+            /// Returns a description of this kind, for people.
             pub fn title(self) -> &'static str {
                 match self { $(Self::$name => $title,)* }
             }
 
-            /// Returns what to do next.
+            /// Returns the next step, for people.
             pub fn advice(self) -> &'static str {
                 match self { $(Self::$name => $advice,)* }
             }
@@ -262,28 +262,28 @@ impl FindingKind {
     }
 }
 
-/// One thing that is wrong.
+/// One problem that a check has found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Finding {
-    /// How bad it is.
+    /// The severity of the problem.
     pub severity: Severity,
-    /// Its kind.
+    /// The kind of the problem.
     pub kind: FindingKind,
-    /// The object, by its key; of virtual chunks, its location.
+    /// The key of the object; for virtual chunks, the location.
     pub key: String,
-    /// The rule that is broken, and how.
+    /// The rule that is broken, and how, as a sentence.
     pub rule: String,
-    /// The snapshot that refers to the object, the oldest where several do.
+    /// The snapshot that refers to the object, the oldest if several do.
     pub snapshot: Option<SnapshotId>,
-    /// The node that refers to it there.
+    /// The path of the node that refers to the object in that snapshot.
     pub path: Option<String>,
-    /// The first chunk that it is about.
+    /// The first chunk that is concerned.
     pub index: Option<Vec<u32>>,
-    /// How many chunks, nodes or objects it is about.
+    /// The number of chunks, nodes or objects that are concerned.
     pub count: u64,
-    /// The refs whose history has that snapshot.
+    /// The refs whose history contains the snapshot.
     pub refs: Vec<String>,
-    /// Those of them that show the damage now.
+    /// The refs among these that show the damage now.
     pub tips: Vec<String>,
     /// The advice.
     pub next: &'static str,

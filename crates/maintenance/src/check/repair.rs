@@ -36,10 +36,10 @@ pub use report::{
     RepairReport, RepoRepair, RestoredBranch,
 };
 
-/// The member of a commit's metadata that tells what a repair dropped.
+/// The key in a commit's metadata under which a repair lists what it dropped.
 pub const REPAIR_METADATA: &str = "icefield_repair";
 
-/// Why nothing could be repaired. What became of each branch is a [`RepairOutcome`].
+/// The reason why nothing could be repaired. The fate of each branch is a [`RepairOutcome`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RepairError {
@@ -57,13 +57,13 @@ pub enum RepairError {
         "the repair was interrupted: each branch and log is as it was or repaired, run it again to go on"
     )]
     Interrupted(#[from] Interrupted),
-    /// A branch that is there was to be made again.
+    /// A branch that exists was to be restored.
     #[error("branch {branch} is there and not damaged: `branch reset` moves it")]
     NotLost {
         /// The branch.
         branch: BranchName,
     },
-    /// There is nothing to make a branch from.
+    /// There is no snapshot at which the branch could be restored.
     #[error(
         "branch {branch} cannot be made again: there is no whole snapshot that no other branch reaches; `branch create` makes it at any"
     )]
@@ -73,7 +73,8 @@ pub enum RepairError {
     },
 }
 
-/// A repair that is being described: set what it needs, then [`run`](Repair::run) it.
+/// A repair that is being described: set its options, then [`run`](Repair::run) it. It commits versions of damaged
+/// branches without the unreadable parts, and rewrites transaction logs; it never changes stored snapshots.
 #[derive(Clone, Debug)]
 pub struct Repair {
     check: Check,
@@ -85,7 +86,7 @@ pub struct Repair {
 }
 
 impl Repair {
-    /// Begins a repair of what `check` finds. `builder` opens the repository at the same store, for writing.
+    /// Returns a repair of the findings of `check`. `builder` opens the repository at the same store, for writing.
     pub fn new(check: Check, builder: RepositoryBuilder) -> Self {
         Self {
             check,
@@ -97,14 +98,14 @@ impl Repair {
         }
     }
 
-    /// Makes a branch again whose ref is gone, at the newest whole snapshot that no other branch reaches.
+    /// Restores a branch whose ref is gone, at the newest whole snapshot that no other branch reaches.
     #[must_use]
     pub fn restore_branch(mut self, branch: BranchName) -> Self {
         self.restore = Some(branch);
         self
     }
 
-    /// Drops virtual chunks, too: those whose files the check looked at and found missing, too short or changed.
+    /// Also drops virtual chunks whose files the check looked at and found missing, too short or changed.
     #[must_use]
     pub fn drop_virtual_chunks(mut self) -> Self {
         self.drop_virtual = true;
@@ -118,7 +119,7 @@ impl Repair {
         self
     }
 
-    /// Says what would be done, and does nothing.
+    /// Reports the repairs without doing them.
     #[must_use]
     pub fn dry_run(mut self) -> Self {
         self.dry_run = true;
@@ -128,8 +129,8 @@ impl Repair {
     /// Checks and repairs.
     ///
     /// # Errors
-    /// [`RepairError`]; nothing was done then but what the log of the store tells. Where the check is
-    /// [`Check::interruptible`], so is this.
+    /// [`RepairError`]. Nothing was repaired then. If the check is [interruptible](Check::interruptible), so is the
+    /// repair.
     pub async fn run(&self, progress: &dyn Progress) -> Result<RepairReport, RepairError> {
         self.boxed(progress).await
     }

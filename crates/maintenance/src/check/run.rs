@@ -362,8 +362,8 @@ impl<'a> Run<'a> {
 }
 
 impl Check {
-    /// Looks whether the repository does not open because its object `repo` is missing, damaged or that of another one. A check tells
-    /// more, without what needs an open repository.
+    /// Returns whether the repository does not open because its object `repo` is missing, damaged or that of another
+    /// one. A check finds more; this takes only a few requests.
     ///
     /// # Errors
     /// As [`Check::run`].
@@ -375,11 +375,11 @@ impl Check {
         })
     }
 
-    /// Checks, and reports.
+    /// Checks the repository. It writes nothing. Damage is reported as a [`Finding`](super::Finding) and is no error.
     ///
     /// # Errors
-    /// [`CheckError::NoRepository`], [`CheckError::NewerSpecVersion`], and what the store says when it fails: then nothing
-    /// is known.
+    /// [`CheckError::NoRepository`], [`CheckError::NewerSpecVersion`], and the errors of the store: then nothing is
+    /// known about the repository.
     pub async fn run(&self, progress: &dyn Progress) -> Result<CheckReport, CheckError> {
         Ok(self.examine(progress).await?.report)
     }

@@ -7,7 +7,24 @@ use icefield_core::{Interrupt, Repository};
 use icefield_format::{DecodeLimits, SnapshotId};
 use icefield_storage::{Clock, Storage, SystemClock};
 
-/// A check that is being described: set what it needs, then [`run`](Check::run) it.
+/// A check that is being described: set its options, then [`run`](Check::run) it. It takes a store and no repository,
+/// because a damaged repository may not open.
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_core::Repository;
+/// use icefield_maintenance::Check;
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let storage = Arc::new(MemoryStorage::new());
+/// Repository::create(storage.clone()).await?;
+/// let report = Check::new(storage).run(&()).await?;
+/// assert!(report.is_sound(), "{:?}", report.findings);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Check {
     pub(super) storage: Arc<dyn Storage>,
@@ -36,7 +53,8 @@ impl fmt::Debug for Check {
 }
 
 impl Check {
-    /// Begins a check of the repository at a store. It need not open: that is one of the things that are checked.
+    /// Returns a check of the repository at a store. The repository need not open: that is one of the things that are
+    /// checked.
     pub fn new(storage: Arc<dyn Storage>) -> Self {
         Self {
             storage,
@@ -53,7 +71,7 @@ impl Check {
         }
     }
 
-    /// Checks only what one snapshot and its history reach. `name` is what it is called in findings.
+    /// Checks only the history of one snapshot and everything that it reaches. `name` stands for it in findings.
     #[must_use]
     pub fn only(mut self, name: impl Into<String>, snapshot: SnapshotId) -> Self {
         self.only = Some((name.into(), snapshot));
@@ -67,54 +85,56 @@ impl Check {
         self
     }
 
-    /// Looks whether the objects of virtual chunks are there and unchanged, through the grants of an open repository.
+    /// Also checks that the objects of virtual chunks exist and are unchanged, through the grants of an open
+    /// repository.
     #[must_use]
     pub fn virtual_chunks(mut self, repository: Repository) -> Self {
         self.virtual_chunks = Some(repository);
         self
     }
 
-    /// Reads every chunk object to its end. The format has no checksums of them, and codecs are not run: this finds what
-    /// the store cannot deliver, not what it delivers wrongly.
+    /// Also reads every chunk object to its end. The format has no checksums of chunks, and codecs are not run: this
+    /// finds chunks that the store cannot deliver, not those that it delivers wrongly.
     #[must_use]
     pub fn read_chunks(mut self) -> Self {
         self.read = true;
         self
     }
 
-    /// Sets the bound in bytes on what is kept in memory: half of it decoded objects, half of it ids of chunks. Default
-    /// 192 MiB. Beside it, the manifests of one array that one commit changed are held, of four commits at a time, and 8 MiB of the
-    /// chunks that each of them moved.
+    /// Sets the memory for decoded objects and for ids of chunks, half of it for each, in bytes. Default 192 MiB. In
+    /// addition, the check holds the manifests of one array that one commit changed, of four commits at a time, and 8
+    /// MiB of the chunks that each of them moved.
     #[must_use]
     pub fn with_memory_bytes(mut self, bytes: usize) -> Self {
         self.memory_bytes = bytes;
         self
     }
 
-    /// Sets how many findings of each kind are told one by one; others are only counted. Default 1000.
+    /// Sets the number of findings of each kind that are reported one by one; further ones are only counted. Default
+    /// 1000.
     #[must_use]
     pub fn with_most_findings(mut self, findings: u64) -> Self {
         self.most_findings = findings.max(1);
         self
     }
 
-    /// Sets how many snapshots that `repo` does not list are compared with others, the oldest first; others are only counted. Default
-    /// 10 000. What a backup of `repo` lacks is among them.
+    /// Sets the number of snapshots that `repo` does not list and that are compared with others, oldest first; further
+    /// ones are only counted. Default 10 000. Snapshots that a backup of `repo` lacks are among them.
     #[must_use]
     pub fn with_most_unlisted(mut self, snapshots: usize) -> Self {
         self.most_unlisted = snapshots.max(1);
         self
     }
 
-    /// Sets the clock that the operations log is compared with. Default: that of the system.
+    /// Sets the clock with which the operations log is compared. Default: that of the system.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Ends early, as [`CheckError::Interrupted`](super::CheckError::Interrupted), once `interrupt` is raised. A repair of what this finds ends then, too:
-    /// before the next ref, commit or log that it would write.
+    /// Ends early, as [`CheckError::Interrupted`](super::CheckError::Interrupted), once `interrupt` is raised. A repair
+    /// of the findings ends then, too: before the next ref, commit or log that it would write.
     #[must_use]
     pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
         self.interrupt = interrupt.clone();

@@ -18,21 +18,21 @@ use super::finding::{Finding, FindingKind, Severity};
 use super::job::{Context, Job};
 use super::snapshots;
 
-/// A snapshot that is stored and not listed.
+/// A snapshot that is stored, and that `repo` does not list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnlistedSnapshot {
-    /// The snapshot.
+    /// The id of the snapshot.
     pub snapshot: SnapshotId,
-    /// When the commit was made, by the committer's clock.
+    /// The time of the commit, by the committer's clock.
     #[serde(serialize_with = "micros")]
     pub written_at: SystemTime,
     /// The commit message.
     pub message: String,
-    /// The snapshot that it was made from, where its log leaves no doubt.
+    /// The snapshot from which the commit was made, if its log leaves no doubt.
     pub parent: Option<SnapshotId>,
-    /// The branches that stand at the parent, or at what that was made from.
+    /// The branches that point to the parent, or to an ancestor from which that was made.
     pub branches: Vec<String>,
-    /// Whether it and all that it needs of metadata can be read.
+    /// Whether the snapshot and all metadata that it needs can be read.
     pub whole: bool,
 }
 

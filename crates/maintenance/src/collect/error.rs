@@ -7,11 +7,11 @@ use icefield_core::{FetchError, Interrupted, RefsError, RepositoryError, Snapsho
 use icefield_format::FormatError;
 use icefield_storage::StorageError;
 
-/// Why a collection ended early. Nothing that is reachable was deleted.
+/// The reason why a collection did not begin or ended early. Nothing that is reachable was deleted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CollectError {
-    /// So young may be what open sessions have just written.
+    /// The floor is so low that open sessions could lose what they have just written.
     #[error(
         "objects younger than {floor:?} may belong to sessions that are open: choose an hour or more, or force it while no session writes"
     )]
@@ -19,7 +19,7 @@ pub enum CollectError {
         /// The floor that was asked for.
         floor: Duration,
     },
-    /// The store cannot say which of two collections was first.
+    /// The store cannot decide which of two collections was first.
     #[error(
         "{location} cannot decide which of two writers was first, or takes no writes: nothing is collected there"
     )]
@@ -27,12 +27,12 @@ pub enum CollectError {
         /// The store.
         location: String,
     },
-    /// There is another collection.
+    /// Another collection is running, or stopped less than an hour ago.
     #[error(
         "another collection is running: wait until it has ended, or for an hour after it was stopped"
     )]
     Running,
-    /// Others take this one for stopped.
+    /// This collection did not renew its state for so long that others count it as stopped.
     #[error(
         "this collection was silent for so long that others take it for stopped: it deletes nothing more, run it again"
     )]
@@ -53,7 +53,7 @@ pub enum CollectError {
         /// Its time now.
         now: SystemTime,
     },
-    /// The caller wished so.
+    /// The [interrupt](super::Collect::interruptible) was raised.
     #[error(
         "the collection was interrupted: what it has deleted was garbage, run it again to go on"
     )]
@@ -66,13 +66,13 @@ pub enum CollectError {
         "`repo` was put back from a backup, and snapshots that it does not list may be of acknowledged commits: nothing is collected before `icefield fsck --repair --restore-branch recovered/NAME` has made branches of them, or `icefield fsck --repair --give-up-unlisted` gives them up"
     )]
     PutBack,
-    /// Something below `refs/` is not understood, so that what it reaches is not known.
+    /// An object below `refs/` is not understood, so that it is not known what it reaches.
     #[error(transparent)]
     Refs(#[from] RefsError),
-    /// There is no branch at all.
+    /// The repository has no branch, so that everything would be garbage.
     #[error("the repository has no branch: everything would be garbage, and nothing is deleted")]
     NoRefs,
-    /// Something that is reachable cannot be read.
+    /// A reachable snapshot cannot be read, so that it is not known what it reaches.
     #[error("snapshot {snapshot} cannot be read, so that what it reaches is not known")]
     Snapshot {
         /// The snapshot.
@@ -80,15 +80,15 @@ pub enum CollectError {
         /// Why.
         source: Box<RepositoryError>,
     },
-    /// A manifest that is reachable cannot be read.
+    /// A reachable manifest cannot be read, so that it is not known what it reaches.
     #[error(
         "a manifest cannot be read, so that what it reaches is not known: `icefield fsck` tells more"
     )]
     Manifest(#[source] Box<RepositoryError>),
-    /// A reference in a manifest makes no sense.
+    /// A manifest contains an invalid reference.
     #[error("a manifest has a reference that makes no sense, so that what it reaches is not known")]
     Reference(#[source] FormatError),
-    /// The objects that an earlier collection has left cannot be read.
+    /// The marks of an earlier collection are damaged.
     #[error(
         "{key}, in which an earlier collection remembers what is in use, is damaged ({reason}): run it again and mark everything anew"
     )]
@@ -101,7 +101,7 @@ pub enum CollectError {
     /// Refs could not be listed.
     #[error(transparent)]
     Repository(#[from] RepositoryError),
-    /// An object of the repository could not be had.
+    /// An object of the repository could not be read.
     #[error(transparent)]
     Fetch(#[from] FetchError),
     /// The store failed.

@@ -359,13 +359,13 @@ pub(super) async fn require_all_refs(repository: &Repository) -> Result<(), Coll
     }
 }
 
-/// Whose clock told the time.
+/// The clock that told the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TimeSource {
-    /// The store's: the date of an object that was created for it.
+    /// The store's clock: the date of an object that was created for that.
     Store,
-    /// This machine's: of a dry run on a store that takes no writes.
+    /// This machine's clock: for a dry run on a store that takes no writes.
     ThisMachine,
 }

@@ -13,17 +13,18 @@ const NAMED: usize = 100;
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct CollectReport {
-    /// Whether nothing was deleted in truth.
+    /// Whether nothing was deleted because the run was a dry one.
     pub dry_run: bool,
-    /// Objects that the store dates from this time on were spared: microseconds since 1970.
+    /// The time, in microseconds since 1970 by the store's clock, from which on objects were kept whatever reaches
+    /// them.
     pub cutoff: u64,
     /// The lease that made the cutoff older than the floor asks for, if one did.
     pub held_back_by: Option<String>,
-    /// Whose clock ages were told by.
+    /// The clock by which ages were told.
     pub time_source: TimeSource,
-    /// When it began, by that clock, in microseconds since 1970.
+    /// The time when the collection began, by that clock, in microseconds since 1970.
     pub started_at: u64,
-    /// When it ended, by this machine's clock.
+    /// The time when the collection ended, by this machine's clock, in microseconds since 1970.
     pub ended_at: u64,
     /// The cost of marking.
     pub marking: Marking,
@@ -41,10 +42,10 @@ pub struct CollectReport {
     pub leases: Swept,
     /// Objects that the store dates in the future, because of a wrong clock or a date set by hand; all of them were kept.
     pub dated_ahead: DatedAhead,
-    /// Whether some snapshots could not be deleted, so that nothing else was: run it again.
+    /// Whether some snapshots could not be deleted, so that nothing else was deleted either: run it again.
     pub stopped_early: bool,
-    /// Whether the store did not say of some deletions what became of them: until it must have, for an hour, sessions that
-    /// slept and collections wait.
+    /// Whether the store gave no answer to some deletions. They may still take effect for an hour; until then, sessions
+    /// that slept and other collections wait.
     pub unknown: bool,
     /// Deletions that failed: key and reason, the first hundred.
     pub failures: Vec<(String, String)>,
@@ -54,43 +55,44 @@ pub struct CollectReport {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DatedAhead {
-    /// How many.
+    /// The number of these objects.
     pub objects: u64,
-    /// Key of each and its date in microseconds since 1970, of the first hundred.
+    /// The keys of the first hundred, each with its date in microseconds since 1970.
     pub keys: Vec<(String, u64)>,
 }
 
-/// The cost of marking.
+/// The cost of finding what refs reach.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Marking {
-    /// Whether it went on from what an earlier collection remembered.
+    /// Whether it continued from the marks of an earlier collection.
     pub incremental: bool,
-    /// Snapshots that are reachable.
+    /// The number of reachable snapshots.
     pub snapshots: u64,
-    /// Of these, read.
+    /// The number of these that were read.
     pub snapshots_read: u64,
-    /// Manifests that are reachable.
+    /// The number of reachable manifests.
     pub manifests: u64,
-    /// Manifests read: those that are new, and those that are no longer reachable.
+    /// The number of manifests that were read: the new ones, and those that are no longer reachable.
     pub manifests_read: u64,
 }
 
-/// The outcome for the objects of one kind.
+/// The numbers of objects of one kind that were kept and deleted, and their bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Swept {
-    /// Reachable.
+    /// The number of reachable objects.
     pub kept: u64,
-    /// Bytes of these.
+    /// The bytes of the reachable objects.
     pub kept_bytes: u64,
-    /// Too young to tell: not reachable yet, or not any more. Chunks that young are counted here, reachable or not.
+    /// The number of objects that are too young to decide about, because a session may be about to commit them. Young
+    /// chunks are counted here, reachable or not.
     pub young: u64,
-    /// Bytes of these.
+    /// The bytes of the young objects.
     pub young_bytes: u64,
-    /// Deleted, or to be.
+    /// The number of objects that were deleted, or in a dry run would be.
     pub deleted: u64,
-    /// Bytes of these.
+    /// The bytes of the deleted objects.
     pub deleted_bytes: u64,
-    /// Could not be deleted.
+    /// The number of objects whose deletion failed.
     pub failed: u64,
 }
 

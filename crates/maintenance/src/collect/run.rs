@@ -14,10 +14,10 @@ use super::settings::{Collect, LEAST_FLOOR};
 use super::sweep::Sweep;
 
 impl Collect {
-    /// Collects.
+    /// Collects. Two collections of one repository never run at the same time: the second is refused.
     ///
     /// # Errors
-    /// [`CollectError`]. Whatever was deleted before was garbage; a later collection goes on.
+    /// [`CollectError`]. Objects that were deleted before were garbage; a later collection continues.
     pub async fn run(self, repository: &Repository) -> Result<CollectReport, CollectError> {
         self.boxed(repository).await
     }

@@ -7,10 +7,11 @@ use icefield_core::Interrupt;
 
 use crate::Progress;
 
-/// Objects younger than this are not deleted, unless the caller says otherwise.
+/// The age below which no object is deleted, unless the caller sets another: 24 hours.
 pub const DEFAULT_FLOOR: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A floor below this must be forced: sessions that are open for longer than it lose their chunks.
+/// The lowest floor that need not be forced: one hour. Sessions that are open for longer than the floor may lose their
+/// chunks.
 pub const LEAST_FLOOR: Duration = Duration::from_secs(60 * 60);
 
 /// Ids of chunks that are sorted in memory at a time; 16 bytes each.
@@ -20,7 +21,25 @@ const BUFFERED: usize = 1 << 20;
 /// batch.
 const MOST_SPARED: usize = 4 << 20;
 
-/// A collection that is being described: set what it needs, then [`run`](Self::run) it.
+/// A collection of garbage that is being described: set its options, then [`run`](Self::run) it.
+///
+/// A collection deletes objects that no ref reaches and that are older than the floor, by the store's clock. Sessions
+/// that are open for long protect their chunks by leases.
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_core::Repository;
+/// use icefield_maintenance::Collect;
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let repository = Repository::create(Arc::new(MemoryStorage::new())).await?;
+/// let report = Collect::default().dry_run(true).run(&repository).await?;
+/// assert_eq!(report.total().deleted, 0, "everything is reachable");
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "nothing is collected before this runs"]
 pub struct Collect {
     pub(super) floor: Duration,
@@ -63,66 +82,69 @@ impl Default for Collect {
 }
 
 impl Collect {
-    /// Spares what is younger than `floor`. Default [`DEFAULT_FLOOR`], at least [`LEAST_FLOOR`].
+    /// Sets the age below which no object is deleted. Default [`DEFAULT_FLOOR`], at least [`LEAST_FLOOR`] unless it is
+    /// forced.
     pub fn floor(mut self, floor: Duration) -> Self {
         self.floor = floor;
         self
     }
 
-    /// Spares also what the store has written since this time of its clock, however long ago that is. A floor alone counts
-    /// from when the store is first asked for its time, a moment after the call.
+    /// Keeps, in addition, objects that the store has written since this time of its clock, however long ago that is. A
+    /// floor alone counts from when the store is first asked for its time, a moment after the call.
     pub fn older_than(mut self, time: SystemTime) -> Self {
         self.older_than = Some(time);
         self
     }
 
-    /// Allows any floor. Sessions that are open while this runs, and readers of what was just expired, may lose what
-    /// they need.
+    /// Allows a floor below [`LEAST_FLOOR`]. Open sessions, and readers of snapshots that have just expired, may lose
+    /// objects that they need: use it only while nothing else uses the repository.
     pub fn force_floor(mut self) -> Self {
         self.force = true;
         self
     }
 
-    /// Deletes nothing; the report tells what would be deleted, by the same clock as a run. For that it creates one object
-    /// below `icefield/`, and deletes it. On a store that takes no writes, ages are told by this machine's clock.
+    /// Deletes nothing; the report counts what would be deleted, by the same clock as a run. To ask for the store's
+    /// time it creates one object below `icefield/`, and deletes it. On a store that takes no writes, this machine's
+    /// clock decides.
     pub fn dry_run(mut self, dry_run: bool) -> Self {
         self.dry_run = dry_run;
         self
     }
 
-    /// Marks everything anew instead of going on from what the last collection remembered.
+    /// Marks everything anew instead of continuing from the marks of the last collection. It takes longer, and repairs
+    /// damaged marks.
     pub fn whole(mut self, whole: bool) -> Self {
         self.whole = whole;
         self
     }
 
-    /// Deletes at most so many objects in a second.
+    /// Limits the number of objects that are deleted in a second; `None` sets no limit.
     pub fn rate(mut self, deletions: Option<u32>) -> Self {
         self.rate = deletions;
         self
     }
 
-    /// Sorts so many ids in memory at a time, 16 bytes each. Default a million.
+    /// Sets the number of ids that are sorted in memory at a time, 16 bytes each. Default 2^20.
     pub fn buffered(mut self, ids: usize) -> Self {
         self.buffered = ids.max(1);
         self
     }
 
-    /// Holds so many ids of chunks in memory that refs began to reach meanwhile. Default four million.
+    /// Sets the number of ids of chunks in memory that refs began to reach during the collection. Default 2^22.
     pub fn most_spared(mut self, ids: usize) -> Self {
         self.most_spared = ids;
         self
     }
 
-    /// Tells how far it is.
+    /// Sets the receiver of progress reports.
     pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
         self.progress = progress;
         self
     }
 
-    /// Ends early, as [`CollectError::Interrupted`](super::CollectError::Interrupted), once `interrupt` is raised: it waits for no list or object that it
-    /// reads. Objects that are being deleted at the time, a thousand at most, are deleted, and other collections need not
-    /// wait for this one.
+    /// Ends early, as [`CollectError::Interrupted`](super::CollectError::Interrupted), once `interrupt` is raised,
+    /// without waiting for a list or object that is being read. Objects that are being deleted at that time, a thousand
+    /// at most, are deleted, and other collections need not wait for this one.
     pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
         self.interrupt = interrupt.clone();
         self

@@ -2,12 +2,13 @@
 
 use icefield_format::{DecodeLimits, SpecVersion};
 
-/// How much a copy or a bundle holds, and how much it requests at a time.
+/// The bounds on memory and on requests of a copy or a bundle.
 #[derive(Clone, Debug)]
 pub struct CopyBounds {
-    /// Objects under way at a time, at least one. Default 16.
+    /// The number of objects that are transferred at the same time, at least one. Default 16.
     pub requests: usize,
-    /// Bytes for the ids of chunks. Default 64 MiB. With less, manifests or the bundle are read more than once.
+    /// The memory for the ids of chunks, in bytes. Default 64 MiB. With less, manifests or the bundle are read more
+    /// than once.
     pub memory: usize,
     /// The limits for decoding the files of the source.
     pub decode_limits: DecodeLimits,

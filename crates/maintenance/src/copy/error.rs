@@ -5,12 +5,12 @@ use icefield_format::{FormatError, SnapshotId};
 use icefield_refs::{FetchError, RefsError};
 use icefield_storage::{Key, StorageError};
 
-/// Why a copy stopped. What was written before is whole, and no ref points to it yet unless the report would have said
-/// so: run it again to go on from there.
+/// The reason why a copy stopped. Objects that were written are whole, and no ref points to them unless the report says
+/// so: run it again to continue from there.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CopyError {
-    /// Source and destination are one.
+    /// The source is also the destination.
     #[error("{location} is both the source and the destination: name another place")]
     SamePlace {
         /// The place.
@@ -21,7 +21,7 @@ pub enum CopyError {
         "a copy cannot have an earlier version of the format than its source, which may hold what that has no place for: leave the version out, or downgrade"
     )]
     EarlierVersion,
-    /// A repository of spec version 1 is to be downgraded.
+    /// The source of a downgrade has spec version 1 already.
     #[error("the source is a repository of spec version 1 already: copy it")]
     IsVersion1,
     /// Spec version 1 cannot hold what readers of the source read.
@@ -45,19 +45,19 @@ pub enum CopyError {
         /// That of the copy.
         wanted: u8,
     },
-    /// Snapshots of the source expire meanwhile.
+    /// A snapshot of the source expired during the copy.
     #[error("snapshot {snapshot} of the source was given another parent meanwhile: run it again")]
     SourceChanged {
         /// The snapshot.
         snapshot: SnapshotId,
     },
-    /// A ref that was asked for is not there.
+    /// The source has no ref of a name that the caller gave.
     #[error("the source has no branch or tag {name}")]
     NoSuchRef {
         /// The name as given.
         name: String,
     },
-    /// The destination has what the source does not.
+    /// The destination has commits, tags or settings that the source does not have.
     #[error(
         "the destination has its own {}: nothing was copied; give these refs other names there, or leave them out, or move them with force",
         .refs.join(", ")
@@ -66,7 +66,7 @@ pub enum CopyError {
         /// The refs, each with what is wrong.
         refs: Vec<String>,
     },
-    /// Another writer edited a ref of the destination meanwhile.
+    /// Another writer edited a ref of the destination during the copy.
     #[error(
         "{name} changed at the destination meanwhile: copy again, what is there is not copied twice"
     )]
@@ -74,7 +74,7 @@ pub enum CopyError {
         /// The ref.
         name: String,
     },
-    /// It is not known whether an edit of a ref landed.
+    /// The store gave no answer to the edit of a ref.
     #[error(
         "it is not known whether {name} was written at the destination: copy again to find out"
     )]
@@ -84,7 +84,7 @@ pub enum CopyError {
         /// The error of the store.
         source: StorageError,
     },
-    /// A write may or may not have happened; no ref points to it.
+    /// The store gave no answer to a write. No ref points to the object.
     #[error("it is not known whether {key} was written at the destination: copy again to find out")]
     WriteUnknown {
         /// The object.
@@ -92,7 +92,7 @@ pub enum CopyError {
         /// The error of the store.
         source: StorageError,
     },
-    /// An object is at both places with different contents.
+    /// An object exists at both places with different sizes.
     #[error(
         "{key} at the destination has {found} bytes and should have {expected}: it is damaged, and is not overwritten"
     )]
@@ -104,19 +104,19 @@ pub enum CopyError {
         /// Bytes at the source.
         expected: u64,
     },
-    /// As [`CopyError::OtherSize`], of the same size.
+    /// An object exists at both places with the same size and different bytes.
     #[error("{key} at the destination differs from the source's, and is not overwritten")]
     OtherBytes {
         /// The object.
         key: Key,
     },
-    /// The source lacks a chunk object.
+    /// A chunk object of the source does not exist.
     #[error("the source is damaged: {key} is missing")]
     ChunkMissing {
         /// The object.
         key: Key,
     },
-    /// A chunk object is too short for what refers to it.
+    /// A chunk object of the source ends before a chunk that is in it.
     #[error("the source is damaged: {key} has {size} bytes, and a chunk ends at byte {end} of it")]
     ChunkTooShort {
         /// The object.
@@ -134,7 +134,7 @@ pub enum CopyError {
         /// The snapshot.
         snapshot: SnapshotId,
     },
-    /// A ref leads to a snapshot that is not there.
+    /// A ref of the bundle leads to a snapshot that does not exist.
     #[error(
         "{name} points to snapshot {snapshot}, which is neither in the bundle nor at the destination"
     )]
@@ -150,7 +150,7 @@ pub enum CopyError {
     /// The destination cannot be read or written.
     #[error("cannot use the destination")]
     Destination(#[source] StorageError),
-    /// An object of the source is missing, or not what the format says.
+    /// An object of the source is missing, or breaks the rules of the format.
     #[error("the source is damaged, or cannot be read")]
     Fetch(#[from] FetchError),
     /// A file is not what the format says.

@@ -9,14 +9,14 @@ use icefield_refs::{Histories, NameError, Pace, Parents, RefsError};
 
 use super::CopyError;
 
-/// Which ref is meant.
+/// The name of a ref that is to be copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefChoice {
     /// A branch.
     Branch(BranchName),
     /// A tag.
     Tag(TagName),
-    /// The branch of this name, else the tag.
+    /// The branch of this name, or if there is none, the tag.
     Either(BranchName),
 }
 
@@ -24,7 +24,7 @@ impl RefChoice {
     /// Reads `NAME`, `branch:NAME` or `tag:NAME`.
     ///
     /// # Errors
-    /// A text that names no ref.
+    /// The text is no name of a ref.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         Ok(match text.split_once(':') {
             Some(("branch", name)) => Self::Branch(BranchName::parse_new(name)?),

@@ -16,19 +16,19 @@ use super::plan::SourceRefs;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RefAction {
-    /// It is new there.
+    /// The ref is new at the destination.
     Created,
     /// The branch was moved forward.
     Moved,
-    /// The branch was moved although it had something else, because that was asked for.
+    /// The branch was moved although it had other commits, because the caller asked for that.
     Forced,
-    /// It is there already, as it should be.
+    /// The ref is at the destination already, with the same target.
     Unchanged,
-    /// The tag is deleted in the source, and so is its name at the destination now.
+    /// The tag is deleted in the source, and is deleted at the destination now.
     Deleted,
-    /// The tag is deleted at the destination, and stays so.
+    /// The tag is deleted at the destination, and stays deleted.
     StaysDeleted,
-    /// The tag is deleted in the source, and stays at the destination: nothing is taken away there.
+    /// The tag is deleted in the source, and stays at the destination: a copy takes nothing away.
     StaysPresent,
 }
 
@@ -37,9 +37,9 @@ pub enum RefAction {
 pub struct CopiedRef {
     /// `branch` or `tag`.
     pub kind: &'static str,
-    /// Its name.
+    /// The name of the ref.
     pub name: String,
-    /// Where it points in the source; none for a deleted tag.
+    /// The target in the source; none for a deleted tag.
     pub snapshot_id: Option<SnapshotId>,
     /// The outcome at the destination.
     pub action: RefAction,

@@ -6,12 +6,12 @@ use serde::Serialize;
 use super::refs::CopiedRef;
 use super::settings::ConfigAction;
 
-/// Objects of one kind.
+/// The objects of one kind that were transferred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Moved {
-    /// How many.
+    /// The number of objects.
     pub objects: u64,
-    /// Their bytes.
+    /// The bytes of these objects.
     pub bytes: u64,
 }
 
@@ -26,19 +26,19 @@ impl Moved {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CopyReport {
-    /// Nothing was written: this is what would be.
+    /// Whether nothing was written, so that the report counts what would be.
     pub dry_run: bool,
-    /// There was no repository at the destination before.
+    /// Whether the repository at the destination is new.
     pub created: bool,
-    /// The version of the format that the destination has.
+    /// The version of the format of the destination.
     pub spec_version: u8,
-    /// Chunk objects that were copied.
+    /// The chunk objects that were copied.
     pub chunks: Moved,
-    /// Manifests that were copied.
+    /// The manifests that were copied.
     pub manifests: Moved,
-    /// Transaction logs that were copied.
+    /// The transaction logs that were copied.
     pub transaction_logs: Moved,
-    /// Snapshots that were copied.
+    /// The snapshots that were copied.
     pub snapshots: Moved,
     /// The outcome for the configuration.
     pub config: ConfigAction,
@@ -48,11 +48,11 @@ pub struct CopyReport {
     pub flags: ConfigAction,
     /// The outcome for each ref.
     pub refs: Vec<CopiedRef>,
-    /// Snapshots whose ancestors were left behind: in the copy they follow the initial snapshot, and their bytes differ
-    /// from the source's.
+    /// The snapshots whose ancestors were left behind. In the copy they follow the initial snapshot, so their bytes
+    /// differ from the source's.
     pub shortened: Vec<SnapshotId>,
-    /// Snapshots that were at the destination already, with fewer ancestors than in the source.
+    /// The snapshots that were at the destination already, with fewer ancestors than in the source.
     pub ends_at: Vec<SnapshotId>,
-    /// Snapshots whose transaction log is missing in the source; reading needs none.
+    /// The snapshots whose transaction log is missing in the source. Readers need no logs.
     pub missing_logs: Vec<SnapshotId>,
 }

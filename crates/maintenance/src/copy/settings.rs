@@ -20,16 +20,16 @@ pub(crate) const MAX_CONFIG_LEN: u64 = 4 << 20;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ConfigAction {
-    /// The source has none.
+    /// The source has no such setting.
     #[default]
     None,
-    /// It is new at the destination.
+    /// The setting is new at the destination.
     Copied,
-    /// It is at the destination already.
+    /// The destination has the same setting already.
     Unchanged,
-    /// The destination has another one, which stays.
+    /// The destination has another setting, which stays.
     Kept,
-    /// The destination had another one, and was to take ours.
+    /// The destination had another setting, and has that of the source now, because the caller asked for that.
     Replaced,
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::copy::CopyReport;
 
-/// Something of a repository of spec version 2 that version 1 has no place for.
+/// A feature of a repository of spec version 2 that version 1 has no place for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -40,8 +40,8 @@ pub enum NotCarriedKind {
 }
 
 impl NotCarriedKind {
-    /// Returns whether a reader of the copy would read something else without it. Without it, the refs that lead there cannot be
-    /// carried.
+    /// Returns whether readers of the copy would read other values without the feature. Refs that lead to such a
+    /// feature cannot be carried.
     #[must_use]
     pub fn changes_reading(self) -> bool {
         matches!(self, Self::RefName | Self::ChunkGrid | Self::Location)
@@ -67,15 +67,15 @@ impl fmt::Display for NotCarriedKind {
     }
 }
 
-/// One thing that is not carried.
+/// A feature that is not carried over.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[non_exhaustive]
 pub struct NotCarried {
-    /// Its description.
+    /// The kind of the feature.
     pub kind: NotCarriedKind,
-    /// The owner of the feature: a ref, a key of an object, an array in a snapshot, or a setting.
+    /// The object that has the feature: a ref, a key of an object, an array in a snapshot, or a setting.
     pub object: String,
-    /// The rule that it breaks, or what is lost.
+    /// The rule that the feature breaks, or the loss.
     pub detail: String,
 }
 
@@ -94,6 +94,6 @@ pub struct DowngradeReport {
     pub copy: CopyReport,
     /// The features that were not carried over, by kind and object.
     pub not_carried: Vec<NotCarried>,
-    /// Refs that were left out for what they are called or lead to: `branch NAME`, `tag NAME`.
+    /// The refs that were left out: `branch NAME`, `tag NAME`.
     pub left_out: Vec<String>,
 }

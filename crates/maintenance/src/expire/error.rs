@@ -7,17 +7,18 @@ use icefield_core::{Interrupted, RepositoryError};
 use icefield_refs::RefsError;
 use icefield_storage::StorageError;
 
-/// Why nothing, or not all, has expired. What has been done is sound, and running it again does the rest.
+/// The reason why nothing, or only a part, has expired. What has been done is sound, and running it again does the
+/// rest.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExpireError {
-    /// Nothing says what to keep.
+    /// The policy has no rules.
     #[error("no rule says what to keep: give a bound on age, or numbers of snapshots")]
     NoRules,
-    /// Refs are to be deleted, and nothing says how old they must be.
+    /// Refs are to be deleted, and the policy has no bound of age.
     #[error("refs can be deleted only if they are older than a bound, and none is given")]
     NoBound,
-    /// Everything would be older than the bound.
+    /// The bound of age lies in the future, so that everything would be older.
     #[error(
         "the bound lies in the future: it is {} ahead of {clock}; give a bound that has passed",
         ahead(*.bound, *.now)
@@ -33,7 +34,7 @@ pub enum ExpireError {
     /// The store and this machine disagree about the time.
     #[error(transparent)]
     ClocksApart(#[from] ClocksApart),
-    /// Others were at work each time.
+    /// Other programs changed refs or histories each time.
     #[error(
         "others changed refs or histories {tries} times while it was decided what expires: run it again when it is quieter"
     )]
@@ -41,12 +42,12 @@ pub enum ExpireError {
         /// How often it was tried.
         tries: usize,
     },
-    /// The caller wished so.
+    /// The [interrupt](super::Expire::interruptible) was raised.
     #[error(
         "the expiration was interrupted: what it has done stays, and every history is complete; run it again to go on"
     )]
     Interrupted(#[from] Interrupted),
-    /// A write may or may not have happened.
+    /// The store gave no answer to a write.
     #[error("it is not known whether {what} was changed: run it again to find out and go on")]
     Unknown {
         /// The object.

@@ -14,16 +14,16 @@ use super::policy::Reason;
 use super::settings::Expire;
 use crate::Progress;
 
-/// The fate of a snapshot.
+/// The decision about one snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fate {
-    /// The snapshot.
+    /// The id of the snapshot.
     pub id: SnapshotId,
-    /// When it was committed, by the committer's clock.
+    /// The time of the commit, by the committer's clock.
     pub written_at: SystemTime,
-    /// The beginning of its message.
+    /// The beginning of the commit message.
     pub message: String,
-    /// Why it stays. It is released if there is no reason.
+    /// The reasons why the snapshot stays. Without a reason it is released.
     pub reasons: BTreeSet<Reason>,
 }
 
@@ -38,11 +38,11 @@ impl Fate {
 /// A snapshot that gets another parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewParent {
-    /// The snapshot.
+    /// The id of the snapshot.
     pub id: SnapshotId,
-    /// Its parent now, which is released.
+    /// The present parent, which is released.
     pub before: SnapshotId,
-    /// Its nearest ancestor that stays.
+    /// The nearest ancestor that stays.
     pub after: SnapshotId,
     /// Whether that is the first snapshot of the repository.
     pub(super) is_first: bool,
@@ -51,13 +51,13 @@ pub struct NewParent {
 /// The plan of an expiration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// All snapshots of all histories, each after its parent.
+    /// The decisions about all snapshots of all histories, each after its parent.
     pub snapshots: Vec<Fate>,
     /// The snapshots that are rewritten, the oldest first.
     pub new_parents: Vec<NewParent>,
-    /// Branches that are deleted.
+    /// The branches that are deleted.
     pub branches: Vec<BranchName>,
-    /// Tags that are deleted.
+    /// The tags that are deleted.
     pub tags: Vec<TagName>,
     /// The state that the plan is based on.
     pub(super) pointers: UnderstoodRefs,
@@ -225,7 +225,7 @@ impl Plan {
         }
     }
 
-    /// Returns the refs that this was decided on, as `main` and `tag:v1`, and what they point to.
+    /// Returns the refs on which the plan is based, as `main` and `tag:v1`, and the snapshots that they point to.
     pub fn pointers(&self) -> impl Iterator<Item = (String, SnapshotId)> {
         let UnderstoodRefs { branches, tags, .. } = &self.pointers;
         let branches = branches.iter().map(|(name, id)| (name.to_string(), *id));
@@ -243,7 +243,7 @@ impl Plan {
         pointers
     }
 
-    /// Returns how many snapshots are released.
+    /// Returns the number of snapshots that are released.
     #[must_use]
     pub fn released(&self) -> u64 {
         self.snapshots.iter().filter(|it| !it.stays()).count() as u64

@@ -15,64 +15,75 @@ const DAY: u64 = 24 * HOUR;
 /// Why a snapshot stays, how many such there may be, and the number of the period of a time.
 type Period = (Reason, u64, fn(u64) -> u64);
 
-/// Why a snapshot stays.
+/// The reason why a snapshot stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reason {
-    /// It is the first of the repository.
+    /// The snapshot is the first of the repository.
     First,
     /// A branch or tag that stays points to it.
     Ref,
-    /// It is not older than the bound.
+    /// The snapshot is not older than the bound.
     Young,
-    /// It is one of the last of a branch.
+    /// The snapshot is one of the newest of a branch.
     Last,
-    /// It is the last of an hour.
+    /// The snapshot is the newest of an hour.
     Hourly,
-    /// It is the last of a day.
+    /// The snapshot is the newest of a day.
     Daily,
-    /// It is the last of a week.
+    /// The snapshot is the newest of a week.
     Weekly,
-    /// It is the last of a month.
+    /// The snapshot is the newest of a month.
     Monthly,
-    /// It is the last of a year.
+    /// The snapshot is the newest of a year.
     Yearly,
-    /// It is in the history of a branch that was not asked for, or in that of no branch that was.
+    /// The snapshot is in the history of a branch to which the expiration does not apply, or in that of no branch to
+    /// which it does.
     NotAsked,
-    /// It is behind a snapshot whose changes since an older one are not known, so that it keeps its parent. Known only
-    /// once it was tried.
+    /// A descendant keeps its parent, because its changes since an older snapshot are not known. This is known only
+    /// after an attempt.
     Stuck,
 }
 
-/// Which snapshots stay: those that any of the rules keeps. The others are released.
+/// The rules for the snapshots that stay: a snapshot that any rule keeps stays, and the others are released.
 ///
-/// Whatever the rules, the first snapshot stays, and what branches and tags point to. Numbers of snapshots are counted
-/// along each branch, newest first. *Hourly* keeps the newest snapshot of each of the last so many hours *that have
-/// one*, and so on; hours, days, weeks (from Monday on), months and years are those of UTC, and a snapshot lies in the
-/// one that its committer's clock showed. Hours without snapshots do not count, so that a branch at rest loses nothing by
-/// the mere passing of time.
+/// Whatever the rules, the first snapshot stays, and so do those that branches and tags point to. Numbers of snapshots
+/// are counted along each branch, newest first. *Hourly* keeps the newest snapshot of each of the last so many hours
+/// *that have one*, and so on; hours, days, weeks (from Monday on), months and years are those of UTC, and a snapshot
+/// lies in the one that its committer's clock showed. Hours without snapshots do not count, so that a branch at rest
+/// loses nothing by the mere passing of time.
+///
+/// ```
+/// use icefield_maintenance::Policy;
+///
+/// let mut policy = Policy::default();
+/// assert!(!policy.has_rules());
+/// (policy.last, policy.daily, policy.monthly) = (10, 30, 12);
+/// assert!(policy.has_rules());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {
-    /// Only snapshots older than this are released, by their committers' clocks; without it, of any age.
+    /// The time, by their committers' clocks, before which snapshots may be released; `None` sets no such bound.
     pub older_than: Option<SystemTime>,
-    /// Snapshots of each branch.
+    /// The number of newest snapshots of each branch that stay.
     pub last: u64,
-    /// Hours with snapshots.
+    /// The number of hours of which the newest snapshot stays.
     pub hourly: u64,
-    /// Days with snapshots.
+    /// The number of days of which the newest snapshot stays.
     pub daily: u64,
-    /// Weeks with snapshots.
+    /// The number of weeks of which the newest snapshot stays.
     pub weekly: u64,
-    /// Months with snapshots.
+    /// The number of months of which the newest snapshot stays.
     pub monthly: u64,
-    /// Years with snapshots.
+    /// The number of years of which the newest snapshot stays.
     pub yearly: u64,
 }
 
 impl Policy {
-    /// Returns whether there is any rule; without one, everything would be released.
+    /// Returns whether there is any rule. Without one, every snapshot would be released, and [`Expire`](crate::Expire)
+    /// refuses.
     #[must_use]
     pub fn has_rules(&self) -> bool {
         self.older_than.is_some() || self.last > 0 || self.periods().iter().any(|it| it.1 > 0)

@@ -3,17 +3,17 @@
 use icefield_core::{CommitError, Interrupted, RepositoryError, SessionError};
 use icefield_storage::StorageError;
 
-/// Why nothing was repacked. The branch is where it was.
+/// The reason why nothing was repacked. The branch is where it was.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RepackError {
-    /// A part is between nothing and all.
+    /// The part of an object in use is not between 0 and 1.
     #[error("objects cannot be in use to the part {part}: it is a number from 0 to 1")]
     Fill {
         /// The value that was given.
         part: f64,
     },
-    /// None of the arrays has a dimension.
+    /// No array has one of the dimensions that the order names.
     #[error(
         "no array has a dimension {}: give names of dimensions, or their numbers from 0 on",
         .name.escape_debug()
@@ -22,7 +22,7 @@ pub enum RepackError {
         /// The value that was given.
         name: String,
     },
-    /// The caller wished so.
+    /// The [interrupt](super::Repack::interruptible) was raised.
     #[error(
         "the repacking was interrupted before anything was published: run it again to begin anew"
     )]

@@ -2,15 +2,15 @@
 
 use std::cmp::Ordering;
 
-/// In which order chunks are written anew.
+/// The order in which chunks are copied, which is their order in the packs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChunkOrder {
-    /// As they lie now.
+    /// The present order.
     #[default]
     AsWritten,
-    /// By their coordinates along these dimensions, the first one slowest: names, or numbers from 0 on. Dimensions that are not
-    /// named follow, in the order of the array.
+    /// By coordinates along these dimensions, the first one slowest: names, or numbers from 0 on. Other dimensions
+    /// follow, in the order of the array.
     Dimensions(Vec<String>),
     /// Along a curve that fills space (Z order, of Morton): chunks that are near each other in all dimensions lie near each other.
     ZOrder,

@@ -9,21 +9,21 @@ use super::select::{Limits, Selected};
 use super::survey::Survey;
 use crate::Amount;
 
-/// The chunks that were written anew, or would be.
+/// The chunks that were copied, or in a dry run would be.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct RepackReport {
-    /// The arrays with chunks that are written anew.
+    /// The arrays with chunks that are copied.
     pub arrays: Vec<RepackedArray>,
-    /// Chunks that are written anew; two references to one range are one.
+    /// The chunks that are copied; two references to one range count once.
     pub chunks: Amount,
-    /// The objects that they lay in, with their whole sizes.
+    /// The objects that held them before, with their whole sizes.
     pub before: Amount,
-    /// Bytes of these objects that the snapshot refers to, also for chunks that stay there.
+    /// The bytes of these objects that the snapshot refers to, including chunks that stay there.
     pub live_before: u64,
-    /// The objects that the chunks are in now; of a dry run, about.
+    /// The objects that hold the chunks now; in a dry run, an estimate.
     pub after: Amount,
-    /// The outcome of the commit; none if there was nothing to do, or of a dry run.
+    /// The outcome of the commit; none if there was nothing to do, or in a dry run.
     pub outcome: Option<CommitOutcome>,
 }
 

@@ -5,7 +5,7 @@ use icefield_storage::StorageError;
 
 use crate::copy::CopyError;
 
-/// Why bytes could not be accounted for. Nothing is guessed: one object that cannot be read is an error.
+/// The reason why bytes could not be accounted for. Nothing is guessed: one object that cannot be read is an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UsageError {

@@ -6,9 +6,9 @@ use serde::Serialize;
 /// A number of things and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Amount {
-    /// How many.
+    /// The number of things.
     pub count: u64,
-    /// Their bytes.
+    /// The sum of their bytes.
     pub bytes: u64,
 }
 
@@ -27,33 +27,33 @@ impl Amount {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct UsageSummary {
-    /// Snapshots that refs reach.
+    /// The snapshots that refs reach.
     pub snapshots: Amount,
-    /// Transaction logs of these.
+    /// The transaction logs of these snapshots.
     pub transaction_logs: Amount,
-    /// Manifests that these name.
+    /// The manifests of these snapshots.
     pub manifests: Amount,
-    /// Chunk objects that these refer to, with their whole sizes.
+    /// The chunk objects to which these manifests refer, with their whole sizes.
     pub chunk_objects: Amount,
-    /// Bytes of these that something refers to.
+    /// The bytes of these chunk objects to which a chunk ref refers.
     pub live_bytes: u64,
-    /// Those of the chunk objects that hold several chunks, or held them: of which only a part is in use.
+    /// The chunk objects that hold several chunks, or held them, so that only a part is in use.
     pub packs: PackUsage,
-    /// Native chunks: distinct ranges of chunk objects.
+    /// The native chunks: distinct ranges of chunk objects.
     pub native: Amount,
-    /// Inline chunks, in each manifest that has them.
+    /// The inline chunks, counted in each manifest that has them.
     pub inline: Amount,
-    /// Virtual chunks: distinct ranges of foreign files. They are not stored here.
+    /// The virtual chunks: distinct ranges of foreign files, which are not stored here.
     #[serde(rename = "virtual")]
     pub external: Amount,
-    /// All objects of these kinds, whatever refers to them.
+    /// All objects of these kinds, whether a ref reaches them or not.
     pub stored: Amount,
-    /// Those that no ref reaches. Among them are those of sessions that are yet to commit.
+    /// The objects that no ref reaches, including those of sessions that have not committed yet.
     pub garbage: GarbageUsage,
-    /// Backups of the object `repo`; spec version 2 has them.
+    /// The backups of the object `repo`; spec version 2 only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backups: Option<BackupUsage>,
-    /// Chunk objects that something refers to and that are not there.
+    /// The number of chunk objects to which a chunk ref refers and that do not exist.
     pub missing_chunks: u64,
 }
 
@@ -63,9 +63,10 @@ pub struct UsageSummary {
 pub struct PackUsage {
     /// The objects, with their whole sizes.
     pub objects: Amount,
-    /// Bytes of them that something refers to.
+    /// The bytes of these objects to which a chunk ref refers.
     pub live_bytes: u64,
-    /// Bytes of them that nothing refers to any more. They stay until nothing refers to their object, or it is repacked.
+    /// The bytes of these objects to which no chunk ref refers. They stay until the whole object is garbage, or is
+    /// repacked.
     pub dead_bytes: u64,
 }
 
@@ -93,8 +94,8 @@ impl PackUsage {
 pub struct BackupUsage {
     /// All of them.
     pub total: Amount,
-    /// Those that are no pages of the operations log: the next collection deletes them. None while a page of the log is
-    /// missing.
+    /// The backups that are no pages of the operations log: the next collection deletes them. None while a page of the
+    /// log is missing.
     pub unneeded: Amount,
 }
 
@@ -118,20 +119,21 @@ pub struct GarbageUsage {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct UsageRow {
-    /// A path, a snapshot id, `branch NAME` or `tag NAME`, or the prefix of a container; empty for what lies in none.
+    /// A path, a snapshot id, `branch NAME` or `tag NAME`, or the prefix of a container; empty for chunks in no
+    /// container.
     pub name: String,
-    /// The snapshot, of a commit or ref.
+    /// The snapshot, for a commit or ref.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot_id: Option<SnapshotId>,
-    /// The message, of a commit.
+    /// The message, for a commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// When the commit was made.
+    /// The time of the commit, by the committer's clock.
     #[serde(skip)]
     pub written_at: Option<std::time::SystemTime>,
-    /// Objects that it uses. Of a commit, those that no earlier one does.
+    /// The objects that it uses; for a commit, those that no earlier one uses.
     pub objects: Amount,
-    /// Those among them that nothing else in the table uses. None for commits and containers.
+    /// The objects among these that nothing else in the table uses. None for commits and containers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unique: Option<Amount>,
     /// Native chunks: distinct ranges of chunk objects.
@@ -143,14 +145,14 @@ pub struct UsageRow {
     pub external: Amount,
 }
 
-/// A table of what shares a repository.
+/// The usage of a repository by array, commit, ref or container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct UsageTable {
     /// One for each array, commit, ref or container.
     pub rows: Vec<UsageRow>,
-    /// All of them together, what they share counted once.
+    /// The sum of all rows, with shared objects counted once.
     pub total: UsageRow,
-    /// Chunk objects that something refers to and that are not there.
+    /// The number of chunk objects to which a chunk ref refers and that do not exist.
     pub missing_chunks: u64,
 }

@@ -16,7 +16,7 @@ use crate::copy::plan::{Plan, SourceRefs};
 use crate::listing::{ObjectKind, listed};
 
 impl Usage {
-    /// Counts what is stored, what of it refs reach, and what is garbage.
+    /// Counts the stored objects, those that refs reach, and the garbage.
     ///
     /// # Errors
     /// A ref or object that cannot be read: nothing is guessed.

@@ -12,7 +12,7 @@ use crate::copy::plan::{Plan, SourceRefs, snapshot};
 use crate::listing::{ObjectKind, sizes};
 
 impl Usage {
-    /// Counts by array what one snapshot uses: manifests and chunk objects.
+    /// Counts the manifests and chunk objects of one snapshot, by array.
     ///
     /// # Errors
     /// An object that cannot be read.
@@ -47,7 +47,7 @@ impl Usage {
         Ok(shared(rows, &sets, &tallied))
     }
 
-    /// Counts by commit, newest first, what each one of a history added that no earlier one has.
+    /// Counts the objects that each commit of a history added, newest first.
     ///
     /// # Errors
     /// An object that cannot be read.
@@ -95,8 +95,8 @@ impl Usage {
         Ok(table(rows, &tallied))
     }
 
-    /// Counts by branch and tag what each reaches, and what only it does: that is what deleting it would free, once
-    /// garbage is collected.
+    /// Counts the objects that each branch and tag reaches, and those that only it reaches: deleting the ref would free
+    /// these, once garbage is collected.
     ///
     /// # Errors
     /// A ref or object that cannot be read.

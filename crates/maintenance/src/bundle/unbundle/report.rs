@@ -9,19 +9,19 @@ use crate::copy::{ConfigAction, CopiedRef, Moved};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct UnbundleReport {
-    /// Where the bundle comes from, in the words of its maker.
+    /// The description of the bundle's source, in the words of its maker.
     pub bundled_from: String,
-    /// There was no repository at the destination before.
+    /// Whether the repository at the destination is new.
     pub created: bool,
     /// The version of the format that the bundle and the destination have.
     pub spec_version: u8,
-    /// Chunk objects that were written.
+    /// The chunk objects that were written.
     pub chunks: Moved,
-    /// Manifests that were written.
+    /// The manifests that were written.
     pub manifests: Moved,
-    /// Transaction logs that were written.
+    /// The transaction logs that were written.
     pub transaction_logs: Moved,
-    /// Snapshots that were written.
+    /// The snapshots that were written.
     pub snapshots: Moved,
     /// The outcome for the configuration.
     pub config: ConfigAction,
@@ -31,6 +31,6 @@ pub struct UnbundleReport {
     pub flags: ConfigAction,
     /// The outcome for each ref.
     pub refs: Vec<CopiedRef>,
-    /// Snapshots whose ancestors were left out of the bundle.
+    /// The snapshots whose ancestors were left out of the bundle.
     pub shortened: Vec<SnapshotId>,
 }

@@ -12,7 +12,7 @@ use crate::check::finding::{Finding, FindingKind};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum RepairOutcome {
-    /// It was only asked what would be done.
+    /// The run was a dry one: nothing was done.
     Planned,
     /// The branch points to this snapshot now.
     Done {
@@ -21,14 +21,14 @@ pub enum RepairOutcome {
     },
     /// Another writer moved the branch since it was checked; nothing was done.
     BranchMoved,
-    /// The store did not say. The snapshot may be the branch's tip.
+    /// The store gave no answer. The snapshot may be the branch's tip.
     Unknown {
         /// The snapshot to look for.
         snapshot: SnapshotId,
         /// The error of the store.
         reason: String,
     },
-    /// It could not be done; the branch is as it was.
+    /// The repair was not possible; the branch is as it was.
     Failed {
         /// Why.
         reason: String,
@@ -38,7 +38,7 @@ pub enum RepairOutcome {
 /// The parts of an array that were dropped or corrected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ArrayLoss {
-    /// Its path.
+    /// The path of the array.
     pub path: String,
     /// Native chunks whose objects are missing or too short, by index.
     pub chunks: Vec<Vec<u32>>,
@@ -46,16 +46,16 @@ pub struct ArrayLoss {
     pub virtual_chunks: Vec<Vec<u32>>,
     /// Manifests that cannot be read, whose chunk refs are gone.
     pub manifests: Vec<ManifestId>,
-    /// How many refs they had, as the snapshot says.
+    /// The number of chunk refs in these manifests, by the record in the snapshot.
     pub refs_of_manifests: u64,
     /// Manifests whose extents are corrected, so that all of their chunks are found; nothing is dropped by that.
     pub extents: Vec<CorrectedExtents>,
 }
 
-/// Extents that a repair records instead of those that are.
+/// The extents that a repair records in place of wrong ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CorrectedExtents {
-    /// The manifest.
+    /// The id of the manifest.
     pub manifest: ManifestId,
     /// The smallest box around its chunks of the array: the first index of each dimension, and the one behind the last.
     pub extents: Vec<Range<u32>>,
@@ -64,7 +64,7 @@ pub struct CorrectedExtents {
 /// The repair of one branch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BranchRepair {
-    /// The branch.
+    /// The name of the branch.
     pub branch: String,
     /// The damaged snapshot that it points to.
     pub from: SnapshotId,
@@ -72,7 +72,7 @@ pub struct BranchRepair {
     pub arrays: Vec<ArrayLoss>,
     /// Nodes that are dropped because they lie below an array, each with all below it.
     pub dropped_nodes: Vec<String>,
-    /// Groups that are made because nodes lie below them.
+    /// The groups that are created because nodes lie below them.
     pub created_groups: Vec<String>,
     /// The outcome.
     #[serde(flatten)]
@@ -82,9 +82,9 @@ pub struct BranchRepair {
 /// A branch that pointed nowhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RestoredBranch {
-    /// The branch.
+    /// The name of the branch.
     pub branch: String,
-    /// Where it is to point; none if there is no whole snapshot that no other branch reaches.
+    /// The new target; none if there is no whole snapshot that no other branch reaches.
     pub snapshot: Option<SnapshotId>,
     /// The outcome.
     #[serde(flatten)]
@@ -96,20 +96,21 @@ pub struct RestoredBranch {
 pub struct RepairReport {
     /// The findings before the repair.
     pub check: CheckReport,
-    /// The object `repo`, where it was missing, damaged or of another repository.
+    /// The repair of the object `repo`, if it was missing, damaged or of another repository.
     pub repo: Option<RepoRepair>,
     /// How many snapshots a `repo` that was put back does not list, now or by an earlier repair; none once that is settled. Until
     /// then, nothing is collected and nothing expires.
     pub unsettled: Option<u64>,
-    /// Files of refs that were spelled as in another kind of store.
+    /// The files of refs that had the spelling of another kind of store.
     pub renamed: Vec<RenamedRef>,
-    /// Branches that pointed nowhere.
+    /// The branches that pointed to no snapshot.
     pub restored: Vec<RestoredBranch>,
-    /// Branches whose tip was damaged.
+    /// The branches whose tip was damaged.
     pub branches: Vec<BranchRepair>,
-    /// Transaction logs that were missing, could not be decoded, or kept changes quiet.
+    /// The transaction logs that were missing, could not be decoded, or left out changes.
     pub logs: Vec<LogRepair>,
-    /// Damage that refs still show, or that keeps the repository from opening. What only histories have is not here.
+    /// The damage that refs still show, or that keeps the repository from opening. Damage in histories alone is not
+    /// listed.
     pub left: Vec<Finding>,
 }
 
@@ -120,11 +121,11 @@ pub struct RepoRepair {
     pub was: FindingKind,
     /// The key of the backup that takes its place.
     pub from: String,
-    /// The time of the last operation that is in it, in microseconds since 1970. What was done later is lost.
+    /// The time of the last operation in that backup, in microseconds since 1970. Later operations are lost.
     pub as_of: u64,
-    /// Backups with newer names that are no sound ones.
+    /// The number of newer backups that are not sound.
     pub passed_over: u64,
-    /// The key under which what was there is kept.
+    /// The key under which the damaged object is kept.
     pub kept_aside: Option<String>,
     /// The outcome.
     #[serde(flatten)]
@@ -159,18 +160,18 @@ pub struct LogRepair {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum LogOutcome {
-    /// It was only asked what would be done.
+    /// The run was a dry one: nothing was done.
     Planned,
-    /// The log tells what its snapshot changed; the file has its own name; the object is a sound state.
+    /// The log names the changes of its snapshot, the file has its own name, or the object is sound.
     Done,
     /// Another program wrote it meanwhile; nothing was done.
     Changed,
-    /// The store did not say whether it was written.
+    /// The store gave no answer to the write.
     Unknown {
         /// The error of the store.
         reason: String,
     },
-    /// It could not be done; the log or file is as it was.
+    /// The repair was not possible; the log or file is as it was.
     Failed {
         /// Why.
         reason: String,
