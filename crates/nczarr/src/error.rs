@@ -2,7 +2,7 @@
 
 use crate::ModelError;
 
-/// Why a tree, or a hierarchy of Zarr v3, is no dataset of the netCDF-4 data model.
+/// The reason why a tree, or a hierarchy of Zarr v3, is no dataset of the netCDF-4 data model.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NczarrError {
@@ -29,7 +29,7 @@ impl NczarrError {
         }
     }
 
-    /// Returns what is wrong there, and what to do.
+    /// Returns the rule that is broken, and what to do, as text.
     pub fn problem(&self) -> String {
         match self {
             Self::Document { problem, .. } => problem.clone(),

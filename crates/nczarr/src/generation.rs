@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// Which convention a tree of Zarr format 2 follows.
+/// The convention that a tree of Zarr format 2 follows. netCDF-C changed it with its releases, without a version number
+/// in the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Generation {
     /// NCZarr of netCDF-C 4.8.0: objects of their own, `.nczarr`, `.nczgroup`, `.nczarray` (`.nczvar`), `.nczattrs`
@@ -14,7 +15,7 @@ pub enum Generation {
     G2,
     /// NCZarr since 4.9.3: attributes.
     G3,
-    /// Zarr without anything of netCDF's, save perhaps xarray's `_ARRAY_DIMENSIONS`.
+    /// Zarr without records of netCDF, except perhaps xarray's `_ARRAY_DIMENSIONS`.
     Pure,
 }
 

@@ -5,10 +5,10 @@ use serde_json::Value;
 /// Tokens that are no JSON and that Python's writer makes of numbers.
 const NOT_FINITE: [&str; 3] = ["NaN", "-Infinity", "Infinity"];
 
-/// Parses a document. The numbers that JSON lacks may be there; they become texts.
+/// Parses a document that may contain `NaN` and infinities, which JSON lacks and netCDF-C writes; they become texts.
 ///
 /// # Errors
-/// Where it is no JSON all the same.
+/// The document is no JSON even so.
 pub fn parse_json(document: &[u8]) -> Result<Value, serde_json::Error> {
     serde_json::from_slice(document).or_else(|error| match quoted_json(document) {
         Some(document) => serde_json::from_slice(&document),
@@ -16,7 +16,7 @@ pub fn parse_json(document: &[u8]) -> Result<Value, serde_json::Error> {
     })
 }
 
-/// Returns the document with such numbers in quotes; `None` if there are none.
+/// Returns the document with `NaN` and infinities in quotes; `None` if it has none.
 pub fn quoted_json(document: &[u8]) -> Option<Vec<u8>> {
     let mut result = Vec::with_capacity(document.len());
     let (mut in_text, mut has_any) = (false, false);
@@ -48,7 +48,7 @@ pub fn quoted_json(document: &[u8]) -> Option<Vec<u8>> {
     has_any.then_some(result)
 }
 
-/// Returns whether a document has whole numbers beyond 64 bits: they are read as the nearest floating-point numbers.
+/// Returns whether a document has whole numbers beyond 64 bits, which are read as the nearest floating-point numbers.
 pub fn has_large_integers(document: &[u8]) -> bool {
     let mut in_text = false;
     let mut rest = document;

@@ -12,23 +12,37 @@ pub use dimension::{Dimension, DimensionPath};
 pub use error::ModelError;
 pub use values::Values;
 
-/// A dataset: its root group, whose name is empty.
+/// A dataset of the netCDF-4 data model: a tree of groups with named dimensions, typed attributes and variables.
+///
+/// ```
+/// use icefield_nczarr::cdl;
+///
+/// # fn main() -> Result<(), icefield_nczarr::cdl::CdlError> {
+/// let text = "netcdf sea { dimensions: x = 3 ; variables: int depth(x) ; depth:units = \"m\" ; }";
+/// let dataset = cdl::parse(text)?.dataset;
+/// let depth = dataset.variable("/depth").expect("it is there");
+/// assert_eq!(dataset.shape(depth).unwrap(), [3]);
+/// assert!(depth.attribute("units").is_some());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dataset {
     /// The root group.
     pub root: Group,
 }
 
-/// A group. Names of dimensions, of variables and subgroups, and of attributes are each given once.
+/// A group. The names of dimensions are unique in it, and so are those of variables and subgroups together, and those
+/// of attributes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Group {
     /// The last segment of its path; empty for the root.
     pub name: String,
-    /// The dimensions that it owns; they can be used here and in all groups below.
+    /// The dimensions that it owns. Variables here and in all groups below can use them.
     pub dimensions: Vec<Dimension>,
-    /// Its attributes.
+    /// The attributes of the group.
     pub attributes: Vec<Attribute>,
-    /// Its variables.
+    /// The variables of the group.
     pub variables: Vec<Variable>,
     /// The groups below it.
     pub groups: Vec<Self>,
@@ -41,13 +55,13 @@ pub struct Variable {
     pub name: String,
     /// The type of its elements.
     pub data_type: DataType,
-    /// Its dimensions, the slowest first; none for a scalar.
+    /// The paths of its dimensions, slowest first; empty for a scalar.
     pub dimensions: Vec<DimensionPath>,
-    /// Its attributes; a fill value that was set is among them as `_FillValue`, too.
+    /// The attributes of the variable. A fill value that was set is among them as `_FillValue`, too.
     pub attributes: Vec<Attribute>,
     /// The value that unwritten elements read as.
     pub fill: Fill,
-    /// How its elements are stored.
+    /// The layout of its elements: chunks, byte order and filters.
     pub storage: Storage,
 }
 
@@ -56,7 +70,7 @@ pub struct Variable {
 pub struct Attribute {
     /// The name.
     pub name: String,
-    /// Its values, of one type. A char attribute is one text.
+    /// The values, of one type. A char attribute is one text.
     pub values: Values,
 }
 
@@ -68,14 +82,14 @@ pub enum Fill {
     Default,
     /// The value is unknown: filling was switched off.
     Off,
-    /// This, one value of the variable's type.
+    /// This value, one of the variable's type.
     Value(Values),
 }
 
-/// How the elements of a variable are stored, in netCDF's terms.
+/// The layout of the elements of a variable, in netCDF's terms.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Storage {
-    /// Elements per chunk and dimension; empty where none were chosen.
+    /// The number of elements of a chunk along each dimension; empty if none were chosen.
     pub chunk_shape: Vec<u64>,
     /// The order of bytes.
     pub endian: Endian,
@@ -93,20 +107,20 @@ pub enum Endian {
     Big,
 }
 
-/// Something that is applied to the bytes of a chunk.
+/// A filter that is applied to the bytes of a chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Filter {
     /// Deflate, with its level of 0 to 9.
     Deflate(u32),
-    /// The first bytes of all elements, then the second ones.
+    /// The byte shuffle of HDF5: the first bytes of all elements, then the second ones.
     Shuffle,
-    /// A checksum.
+    /// The Fletcher-32 checksum.
     Fletcher32,
     /// Zstandard, with its level.
     Zstandard(i32),
     /// Bzip2, with its level of 1 to 9.
     Bzip2(u32),
-    /// One that this model has no word for: its configuration in format 2 of Zarr.
+    /// A filter that this model has no word for: its configuration in format 2 of Zarr.
     Other(serde_json::Value),
 }
 

@@ -23,7 +23,7 @@ pub fn is_document(key: &str) -> bool {
     matches!(name, ".zgroup" | ".zarray" | ".zattrs") || name.starts_with(".ncz")
 }
 
-/// Reads a dataset.
+/// Reads a dataset from the documents of a tree of Zarr format 2.
 ///
 /// # Errors
 /// The first document that breaks a rule, by its key.
@@ -63,7 +63,7 @@ pub fn read(documents: &Documents, options: ReadOptions) -> Result<Opened, Nczar
     Ok(opened)
 }
 
-/// Returns which generation a tree is of; [`Generation::Pure`] if it has no mark of NCZarr.
+/// Returns the generation of a tree; [`Generation::Pure`] if it has no record of NCZarr.
 pub fn generation(documents: &Documents) -> Generation {
     sniff::generation(documents)
 }

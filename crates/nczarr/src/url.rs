@@ -57,29 +57,29 @@ use fragment::cut;
 /// A URL, taken apart. Its `Display` is a URL that means the same, though it may be spelt otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatasetUrl {
-    /// Where the dataset lies.
+    /// The location of the dataset.
     pub place: DatasetLocation,
     /// The kind of store that holds it there.
     pub store: Store,
-    /// How it is spelt; `None` where the URL does not say, which netCDF-C does not take for Zarr.
+    /// The spelling of the dataset; `None` if the URL does not name one, which netCDF-C does not take for Zarr.
     pub format: Option<Format>,
     /// Whether names of dimensions are read from, and written to, `_ARRAY_DIMENSIONS`.
     pub xarray: bool,
     /// Whether the metadata of all arrays and groups is in one document.
     pub consolidated: bool,
-    /// The format of Zarr, where the URL says.
+    /// The format of Zarr, if the URL names one.
     pub version: Option<ZarrVersion>,
-    /// The text that followed `?`. No part of the path, and without a meaning for a directory.
+    /// The text that followed `?`. It is no part of the path, and has no meaning for a directory.
     pub query: Option<String>,
     /// The other keys after `#`, in order: `log`, `show=fetch` and those that are unknown here.
     pub keys: Vec<(String, Option<String>)>,
 }
 
 impl DatasetUrl {
-    /// Takes a URL, or the path of a file, apart.
+    /// Parses a URL, or the path of a file.
     ///
     /// # Errors
-    /// The [`UrlError`] that names what cannot be meant.
+    /// The [`UrlError`] that names the part without a meaning.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
         let Some((scheme, rest)) = text.split_once("://") else {
             return Self::plain(text);

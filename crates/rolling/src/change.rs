@@ -5,41 +5,52 @@ use std::str::FromStr;
 
 use crate::RollingError;
 
-/// A change of the two ends of a dimension, in elements. First elements come in, then others go.
+/// A change of the two ends of a dimension, counted in elements. Elements come in first, then others are removed.
+///
+/// ```
+/// use icefield_rolling::{Change, Keep};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let next_day = Change::append(24).and_keep(Keep::Span("7 days".parse()?));
+/// assert_eq!(next_day.append, 24);
+/// assert_eq!(Change::roll(2).to_string(), "2 in at the end, 2 out at the start");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Change {
-    /// Elements that come in at the end.
+    /// The number of elements that come in at the end.
     pub append: u64,
-    /// Elements that come in at the start.
+    /// The number of elements that come in at the start.
     pub prepend: u64,
-    /// Elements that go at the start.
+    /// The number of elements that are removed at the start.
     pub trim_start: u64,
-    /// Elements that go at the end.
+    /// The number of elements that are removed at the end.
     pub trim_end: u64,
-    /// The most that stays; the excess goes at the start, or, if elements come in there, at the end.
+    /// The most that stays. The excess is removed at the start, or at the end if elements come in at the start.
     pub keep: Option<Keep>,
-    /// The labels of the elements that come in, in their order; without them, regular axes go on with their step.
+    /// The labels of the elements that come in, in their order. Without them, regular axes continue with their step.
     pub labels: Option<Vec<f64>>,
 }
 
-/// The part of a window that stays.
+/// The largest part of a window that stays.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Keep {
-    /// So many elements. Where chunks would have to be cut, and elements are not masked, the window keeps a part of a chunk
-    /// more.
+    /// This many elements. If chunks would have to be cut, and elements are not masked, the window keeps the whole
+    /// chunk.
     Count(u64),
     /// Elements less than so much time from the newest element, or from the oldest if elements come in there; rounded up
     /// to whole chunks, too.
     Span(Duration),
 }
 
-/// A length of time, in seconds.
+/// A length of time, in seconds. Text such as `7 days`, `36h` or `1.5 hours` converts into one.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Duration(pub f64);
 
 impl Change {
-    /// So many elements come in at the end.
+    /// Returns the change by which elements come in at the end.
     pub fn append(elements: u64) -> Self {
         Self {
             append: elements,
@@ -47,7 +58,7 @@ impl Change {
         }
     }
 
-    /// So many elements come in at the start.
+    /// Returns the change by which elements come in at the start.
     pub fn prepend(elements: u64) -> Self {
         Self {
             prepend: elements,
@@ -55,7 +66,7 @@ impl Change {
         }
     }
 
-    /// So many elements go at the start and at the end.
+    /// Returns the change by which elements are removed at the start and at the end.
     pub fn trim(start: u64, end: u64) -> Self {
         Self {
             trim_start: start,
@@ -64,7 +75,8 @@ impl Change {
         }
     }
 
-    /// So many elements come in at the end, and as many go at the start; with a negative number, the other way round.
+    /// Returns the change by which elements come in at the end, and as many are removed at the start; with a negative
+    /// number, the reverse.
     pub fn roll(elements: i64) -> Self {
         let count = elements.unsigned_abs();
         match elements >= 0 {
@@ -73,19 +85,19 @@ impl Change {
         }
     }
 
-    /// Returns the change with other numbers of elements that go.
+    /// Sets the numbers of elements that are removed.
     pub fn and_trim(mut self, start: u64, end: u64) -> Self {
         (self.trim_start, self.trim_end) = (start, end);
         self
     }
 
-    /// Returns the change with a bound on what stays.
+    /// Sets the most that stays.
     pub fn and_keep(mut self, keep: Keep) -> Self {
         self.keep = Some(keep);
         self
     }
 
-    /// Returns the change with the labels of the elements that come in.
+    /// Sets the labels of the elements that come in.
     pub fn with_labels(mut self, labels: impl IntoIterator<Item = f64>) -> Self {
         self.labels = Some(labels.into_iter().collect());
         self

@@ -8,16 +8,39 @@ use serde_json::Value;
 
 use crate::RollingError;
 
-/// The attribute of an array with the absolute index of element 0, one number per dimension.
+/// The attribute of an array that holds the absolute index of element 0, one number per dimension.
 pub const ORIGIN_ATTRIBUTE: &str = "origin";
-/// The attribute of an array with how many elements at the start of each dimension are masked: they have no labels, and
-/// read as the fill value.
+/// The attribute of an array that holds the number of masked elements at the start of each dimension: they have no
+/// labels, and read as the fill value.
 pub const MASKED_ATTRIBUTE: &str = "masked_elements";
-/// The attribute of an array that grows without moving: the absolute index, per dimension, of the first element that the
-/// window still shows.
+/// The attribute of an array that grows without moving: the absolute index, per dimension, of the first element that
+/// the window still shows.
 pub const WINDOW_ATTRIBUTE: &str = "window_start";
 
-/// The window of a dimension, in absolute indices: those that stay the same for one element, however often the window moves.
+/// The window of a dimension, in absolute indices: an element keeps its absolute index, however often the window moves.
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_core::{BranchName, NodePath, Repository, WriteMode};
+/// use icefield_rolling::Window;
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let repository = Repository::create(Arc::new(MemoryStorage::new())).await?;
+/// let session = repository.write_session(BranchName::main()).await?;
+/// let document = r#"{"zarr_format": 3, "node_type": "array", "shape": [4], "dimension_names": ["time"],
+///     "attributes": {"origin": [10]}, "data_type": "int8", "fill_value": 0,
+///     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+///     "chunk_key_encoding": {"name": "default"}, "codecs": [{"name": "bytes"}]}"#;
+/// session.set_metadata(&NodePath::parse("/depth")?, document.into(), WriteMode::Overwrite).await?;
+///
+/// let window = Window::of(&session, &NodePath::root(), "time")?;
+/// assert_eq!((window.first(), window.end()), (10, 14));
+/// assert_eq!(window.chunk_of(13, 2), Some(1));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Absolute index of element 0.
@@ -47,7 +70,7 @@ impl Window {
         self.origin.saturating_add_unsigned(self.hidden)
     }
 
-    /// Returns the absolute index behind the last element.
+    /// Returns the absolute index after that of the last element.
     pub fn end(&self) -> i64 {
         self.origin.saturating_add_unsigned(self.length)
     }
@@ -57,19 +80,19 @@ impl Window {
         self.length
     }
 
-    /// Returns the number of elements at the start that show nothing.
+    /// Returns the number of elements at the start that the window does not show.
     pub fn hidden(&self) -> u64 {
         self.hidden
     }
 
-    /// Returns the chunk along the dimension that holds an element, by its absolute index; `None` outside of the window.
-    /// `chunk_length` is the array's elements per chunk along it.
+    /// Returns the index, along the dimension, of the chunk that holds an element, by the element's absolute index;
+    /// `None` outside of the window. `chunk_length` is the array's elements per chunk along the dimension.
     pub fn chunk_of(&self, absolute: i64, chunk_length: u64) -> Option<u32> {
         let index = self.index_of(absolute)?;
         u32::try_from(index.checked_div(chunk_length)?).ok()
     }
 
-    /// Returns where the arrays have an element, by its absolute index; `None` outside of the window.
+    /// Returns the index in the arrays of an element, by its absolute index; `None` outside of the window.
     pub fn index_of(&self, absolute: i64) -> Option<u64> {
         let index = u64::try_from(i128::from(absolute) - i128::from(self.origin)).ok()?;
         (self.hidden <= index && index < self.length).then_some(index)
@@ -78,7 +101,8 @@ impl Window {
     /// Reads the window that the arrays at and below a group show along a dimension.
     ///
     /// # Errors
-    /// [`RollingError::NoSuchDimension`], [`RollingError::WindowsDiffer`], and what else is wrong with its arrays.
+    /// [`RollingError::NoSuchDimension`]; [`RollingError::WindowsDiffer`] if the arrays do not agree; other faults of
+    /// the arrays.
     pub fn of(session: &Session, group: &NodePath, dimension: &str) -> Result<Self, RollingError> {
         Dimension::of(session, group, dimension).map(|it| it.window)
     }

@@ -9,11 +9,11 @@ use crate::Slots;
 /// The error of the caller's code that fills a window.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a window did not move. Nothing was committed.
+/// The reason why a window did not move. Nothing was committed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RollingError {
-    /// Nothing has the dimension.
+    /// No array has the dimension.
     #[error("no array at or below {group} has a dimension named {dimension:?}")]
     NoSuchDimension {
         /// Its name.
@@ -37,7 +37,7 @@ pub enum RollingError {
         /// The array.
         path: NodePath,
     },
-    /// The arrays do not show one window.
+    /// The arrays do not show the same window.
     #[error(
         "{path} shows elements {found} along {dimension:?}, and {other} shows {expected}: give the group whose arrays belong together"
     )]
@@ -53,7 +53,7 @@ pub enum RollingError {
         /// The elements that that one shows.
         expected: String,
     },
-    /// An attribute that says where the window is says something else.
+    /// An attribute that locates the window has an invalid value.
     #[error(
         "the attribute {attribute:?} of {path} is {found}: it must be a list of whole numbers, one for each dimension"
     )]
@@ -65,7 +65,7 @@ pub enum RollingError {
         /// Its value.
         found: String,
     },
-    /// An attribute says that the window is where the array is not.
+    /// An attribute locates the window outside of the array.
     #[error(
         "the attribute {attribute:?} of {path} does not fit to its {length} elements: {rule}; correct it"
     )]
@@ -79,7 +79,7 @@ pub enum RollingError {
         /// The rule for its value.
         rule: &'static str,
     },
-    /// Chunks move whole.
+    /// A chunk would have to be cut. The message names the nearest numbers that work.
     #[error(
         "the start of {dimension:?} cannot move by {elements} elements, since {} move whole chunks: move it by {}, or have single elements masked",
         named(.arrays), nearest(*.elements, *.below, *.above)
@@ -96,7 +96,7 @@ pub enum RollingError {
         /// The arrays, and their elements per chunk.
         arrays: Vec<(NodePath, u64)>,
     },
-    /// More is to go than there is.
+    /// More elements are to be removed than there are.
     #[error("{elements} elements cannot be trimmed from {dimension:?}: it has {length}")]
     TooShort {
         /// The name.
@@ -112,13 +112,13 @@ pub enum RollingError {
         /// The name.
         dimension: String,
     },
-    /// Both ends are pulled by one change.
+    /// The parts of the change contradict each other.
     #[error("{problem}")]
     Contradiction {
         /// The contradiction.
         problem: &'static str,
     },
-    /// Shapes and chunk coordinates have their limits.
+    /// The array would exceed a limit of shapes or of chunk coordinates.
     #[error("{path} would be too long along {dimension:?}: {rule}")]
     TooLong {
         /// The array.
@@ -128,7 +128,7 @@ pub enum RollingError {
         /// The limit.
         rule: &'static str,
     },
-    /// Elements of an array have to be rewritten, and cannot be.
+    /// Elements must be rewritten, and their codecs do not allow it.
     #[error("{path} has chunks that have to be rewritten, and {problem}")]
     Codec {
         /// The array.
@@ -136,7 +136,7 @@ pub enum RollingError {
         /// Why not.
         problem: String,
     },
-    /// A document that is no array's.
+    /// The document of a node is not that of an array.
     #[error("the metadata of {path} cannot be edited: it is not a JSON object")]
     Document {
         /// The array.

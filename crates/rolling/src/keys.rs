@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::RollingError;
 
-/// The property of a snapshot that lists the newest changes with keys, the one that it made first.
+/// The item of a commit's metadata that lists the newest changes with keys, that of this commit first.
 pub const ROLLS: &str = "icefield.rolls";
 
 /// Keys that are listed.

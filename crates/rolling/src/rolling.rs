@@ -25,7 +25,7 @@ const REBASES: usize = 1000;
 /// The outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rolled {
-    /// It is committed.
+    /// The change is committed.
     Committed {
         /// The snapshot.
         snapshot: SnapshotId,
@@ -39,7 +39,33 @@ pub enum Rolled {
     },
 }
 
-/// A change of a window that is being described: set what it needs, then [`Rolling::change`] or [`Rolling::run`] it.
+/// A change of a window that is being described: set its options, then call [`Rolling::change`] or [`Rolling::run`].
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_core::{BranchName, NodePath, Repository, WriteMode};
+/// use icefield_rolling::{Change, Rolled, Rolling};
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let repository = Repository::create(Arc::new(MemoryStorage::new())).await?;
+/// # let session = repository.write_session(BranchName::main()).await?;
+/// # let document = r#"{"zarr_format": 3, "node_type": "array", "shape": [4], "dimension_names": ["time"],
+/// #     "data_type": "int8", "fill_value": 0,
+/// #     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+/// #     "chunk_key_encoding": {"name": "default"}, "codecs": [{"name": "bytes"}]}"#;
+/// # session.set_metadata(&NodePath::parse("/depth")?, document.into(), WriteMode::Overwrite).await?;
+/// # let _ = session.commit("four steps").await?;
+/// // Two steps come in, and the two oldest are removed.
+/// let rolling = Rolling::new(&repository, BranchName::main(), "time");
+/// let Rolled::Committed { window, .. } = rolling.change(&Change::roll(2)).await? else {
+///     panic!("the change has no key");
+/// };
+/// assert_eq!((window.first(), window.end()), (2, 6));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "nothing moves before it is run"]
 pub struct Rolling {
@@ -55,7 +81,7 @@ pub struct Rolling {
 }
 
 impl Rolling {
-    /// Begins with a dimension of all arrays of a branch that have it.
+    /// Returns a change of a dimension of all arrays at the tip of a branch that have it.
     pub fn new(repository: &Repository, branch: BranchName, dimension: impl Into<String>) -> Self {
         Self {
             repository: repository.clone(),
@@ -70,13 +96,13 @@ impl Rolling {
         }
     }
 
-    /// Moves the arrays at and below this group only.
+    /// Limits the change to arrays at and below this group.
     pub fn below(mut self, group: NodePath) -> Self {
         self.group = group;
         self
     }
 
-    /// Sets how the change is carried out.
+    /// Sets the options of the change.
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
         self
@@ -97,22 +123,23 @@ impl Rolling {
         self
     }
 
-    /// Refuses to commit a window of which chunks that came in are not written.
+    /// Refuses to commit a window if chunks that came in are not written.
     pub fn complete(mut self) -> Self {
         self.complete = true;
         self
     }
 
-    /// Sets how often the change begins anew when others move the window first; at least once.
+    /// Sets the number of attempts of the change, at least one; another attempt follows when another commit moves the
+    /// window first. Default 20.
     pub fn tries(mut self, tries: usize) -> Self {
         self.tries = tries.max(1);
         self
     }
 
-    /// Changes the window, and leaves what comes in unwritten.
+    /// Changes the window. Chunks that come in stay unwritten, and read as the fill value.
     ///
     /// # Errors
-    /// [`RollingError`].
+    /// [`RollingError`]. Nothing was committed.
     pub async fn change(&self, change: &Change) -> Result<Rolled, RollingError> {
         for _ in 0..self.tries {
             match self.begin_with(change).await? {
@@ -127,11 +154,11 @@ impl Rolling {
         Err(self.lost())
     }
 
-    /// Changes the window, and has `fill` write what comes in, to the session that is committed then. `fill` is called
-    /// again where another commit moved the window first.
+    /// Changes the window, and lets `fill` write the chunks that come in, to the session that is committed then. `fill`
+    /// is called again if another commit moved the window first.
     ///
     /// # Errors
-    /// [`RollingError`].
+    /// [`RollingError`]. Nothing was committed.
     pub async fn run(
         &self,
         change: &Change,
@@ -237,10 +264,10 @@ impl Rolling {
     }
 }
 
-/// The outcome of the beginning of a change.
+/// The outcome of beginning a change.
 #[derive(Debug)]
 pub enum Begun {
-    /// Here is a session to put it into.
+    /// A session to put the change into.
     Open(Box<Attempt>),
     /// A commit with the same key has made it before.
     AlreadyThere {
@@ -249,7 +276,7 @@ pub enum Begun {
     },
 }
 
-/// One try to change a window.
+/// One attempt to change a window.
 #[derive(Debug)]
 pub struct Attempt {
     rolling: Rolling,
@@ -298,10 +325,11 @@ impl Attempt {
         cover(&before, session, group, &rolling.dimension, options).await
     }
 
-    /// Checks the window and commits it, on top of whatever does not touch it. `None` if something did: begin again.
+    /// Checks the window and commits it, on top of other commits that do not touch it. `None` if one does: begin again.
     ///
     /// # Errors
-    /// [`RollingError::Labels`], [`RollingError::Unwritten`], [`RollingError::Unknown`] and others.
+    /// [`RollingError::Labels`], [`RollingError::Unwritten`], [`RollingError::Unknown`] and others. Nothing was
+    /// committed, except that this is not known after `Unknown`.
     pub async fn commit(&self, staged: &Staged) -> Result<Option<Rolled>, RollingError> {
         let (rolling, session) = (&self.rolling, &self.session);
         check(session, &rolling.group, &rolling.dimension).await?;

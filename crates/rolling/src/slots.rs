@@ -4,25 +4,25 @@ use std::collections::BTreeMap;
 
 use icefield_core::{ChunkIndex, NodePath};
 
-/// The chunks of a stretch of a window.
+/// The chunks of a part of a window, written or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
-    /// Array by array, sorted by path.
+    /// The arrays, sorted by path.
     pub arrays: Vec<ArraySlots>,
 }
 
 /// The chunks of one array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArraySlots {
-    /// The array.
+    /// The path of the array.
     pub path: NodePath,
-    /// Chunks that belong there.
+    /// The number of chunks in the part.
     pub expected: u64,
-    /// Chunks that are there.
+    /// The number of these that are written.
     pub written: u64,
-    /// The first few that are not.
+    /// The first few chunks that are not written.
     pub missing: Vec<ChunkIndex>,
-    /// Of each slab that lacks some, by its coordinate: how many.
+    /// The number of missing chunks by their coordinate along the dimension, without coordinates that lack none.
     pub missing_in: BTreeMap<u32, u64>,
 }
 
@@ -32,7 +32,7 @@ impl Slots {
         self.arrays.iter().map(ArraySlots::missing_count).sum()
     }
 
-    /// Returns whether every chunk is there.
+    /// Returns whether every chunk is written.
     pub fn is_complete(&self) -> bool {
         self.missing() == 0
     }

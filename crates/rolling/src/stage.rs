@@ -24,13 +24,13 @@ pub struct Staged {
     pub before: Window,
     /// The window after the change.
     pub window: Window,
-    /// Absolute indices of the elements that came in.
+    /// The absolute indices of the elements that came in.
     pub new: std::ops::Range<i64>,
-    /// Arrays whose chunks stay or move by reference.
+    /// The arrays whose chunks stay or move by reference.
     pub arrays: Vec<NodePath>,
-    /// Small arrays that were rewritten.
+    /// The small arrays that were rewritten.
     pub rewritten: Vec<NodePath>,
-    /// Chunks of large arrays that were rewritten, because a part of them went.
+    /// The number of chunks of large arrays that were rewritten, because a part of them was removed.
     pub rewritten_chunks: u64,
 }
 

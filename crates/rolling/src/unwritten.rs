@@ -13,13 +13,13 @@ use crate::{ArraySlots, RollingError, Slots, labels};
 /// Missing chunks that are named, of each array.
 const NAMED: usize = 10;
 
-/// Says which chunks of a stretch of a dimension are written, in every array at and below a group that has it, labels
-/// apart. `stretch` is in absolute indices; `None`: all of the window. A chunk that would read as the fill value because
-/// it was never written counts as missing: data that is all fill has to be written to count.
+/// Returns which chunks of a part of a dimension are written, for every array at and below a group that has it, except
+/// labels. `stretch` is in absolute indices; `None` means the whole window. A chunk that reads as the fill value
+/// because it was never written counts as missing: data that is all fill must be written to count.
 ///
 /// # Errors
-/// [`RollingError::OutsideWindow`] for a stretch that the window does not show all of; what is wrong with the arrays; what
-/// the store says.
+/// [`RollingError::OutsideWindow`] if the window does not show all of `stretch`; faults of the arrays; the errors of
+/// the store.
 pub async fn unwritten(
     session: &Session,
     group: &NodePath,

@@ -35,7 +35,7 @@ const PORTION: usize = 512;
 
 /// A directory as a Zarr store. Clones share one handle.
 ///
-/// Nothing but values lies in it, and for the time of a write a temporary file beside the value, whose name begins
+/// The directory contains only values and, while a write runs, a temporary file beside the value, whose name begins
 /// with [`TEMPORARY`](crate::TEMPORARY).
 #[derive(Clone)]
 pub struct DirectoryTree(Arc<Base>);
@@ -57,12 +57,12 @@ impl DirectoryTree {
         Naming::native().file_uri(path)
     }
 
-    /// Reads a value whole, if its size is among those given; `None` if there is none. For callers that were told the size by a
-    /// list, or take no more than so much.
+    /// Reads a whole value, if its size in bytes is among those given; `None` if there is none. For callers that know
+    /// the size from a list, or that bound it.
     ///
     /// # Errors
-    /// [`TreeError::Size`] if it is not, [`TreeError::Changed`] if the size changes under the reader's hands;
-    /// otherwise as [`ReadTree::get_ranges`].
+    /// [`TreeError::Size`] for another size, [`TreeError::Changed`] if the size changes during the read; otherwise as
+    /// [`ReadTree::get_ranges`].
     pub async fn get_sized(
         &self,
         key: &TreeKey,

@@ -7,7 +7,7 @@ use icefield_storage::{GetRange, StorageError};
 
 use crate::{KeyError, NameError, TreeKey, ZipError};
 
-/// Why an operation on a tree failed. Unless it says otherwise, nothing was changed.
+/// The reason why an operation on a tree failed. Nothing was changed, unless the variant says otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TreeError {
@@ -24,7 +24,7 @@ pub enum TreeError {
         /// The rule that it breaks.
         source: NameError,
     },
-    /// The value has no such bytes.
+    /// The value does not contain the range.
     #[error("bytes {wanted:?} of {key} in {store} do not exist: the value has {size} bytes")]
     Range {
         /// The store.
@@ -36,7 +36,7 @@ pub enum TreeError {
         /// Bytes of the value.
         size: u64,
     },
-    /// A value was asked for on the condition of its size.
+    /// The value has another size than the caller required.
     #[error("{key} in {store} has {size} bytes, and {} were expected", bounds(.wanted))]
     Size {
         /// The store.
@@ -48,7 +48,7 @@ pub enum TreeError {
         /// How many it should have.
         wanted: RangeInclusive<u64>,
     },
-    /// Another program wrote into a value, in place, while it was being read.
+    /// Another program wrote into a value, in place, while it was being read. Read again.
     #[error("{key} in {store} changed while it was being read: read it again")]
     Changed {
         /// The store.
@@ -56,7 +56,7 @@ pub enum TreeError {
         /// The key.
         key: TreeKey,
     },
-    /// A value was to lie below another value.
+    /// The value would lie below another value, which this store cannot have.
     #[error(
         "cannot store {key} in {store}: {parent} is a value, and no key can lie below it; erase it first"
     )]
@@ -68,7 +68,7 @@ pub enum TreeError {
         /// The key that is in the way.
         parent: String,
     },
-    /// A value was to be stored, or erased, where keys lie below.
+    /// The value would stand where keys lie below, which this store cannot have.
     #[error(
         "{key} in {store} is a directory that holds {below}: no value can be there; erase the prefix {key}/ first"
     )]
@@ -80,7 +80,7 @@ pub enum TreeError {
         /// A key below it, or what else is in the directory.
         below: String,
     },
-    /// The file system keeps another key under the same name.
+    /// The file system does not distinguish the key from another one that differs in case.
     #[error(
         "cannot store {key} in {store}: the file system ignores case, and {existing:?} is there already"
     )]
@@ -110,7 +110,7 @@ pub enum TreeError {
         /// The path below the base.
         name: String,
     },
-    /// Something stands under the name that is no value.
+    /// The name leads to something that is no file.
     #[error("{name} in {store} is {found}, not a file: it is never opened")]
     NotAFile {
         /// The store.
@@ -126,13 +126,13 @@ pub enum TreeError {
         /// The store.
         store: String,
     },
-    /// The base does not exist, and the tree was opened such that it must.
+    /// The base does not exist, and the tree was opened with the condition that it must.
     #[error("{store} does not exist")]
     Missing {
         /// The store.
         store: String,
     },
-    /// The store, or this way of opening it, takes no writes.
+    /// The store, or this handle on it, takes no writes.
     #[error("{store} is read-only: open it with write access, or write elsewhere")]
     ReadOnly {
         /// The store.
@@ -180,7 +180,7 @@ pub enum TreeError {
         /// The error of the backend.
         source: Box<StorageError>,
     },
-    /// The store did not say whether it took a write. Read the key to find out.
+    /// The store gave no answer to a write. Read the key to find out.
     #[error("whether {name} in {store} was changed is unknown: read it to find out")]
     InDoubt {
         /// The store.

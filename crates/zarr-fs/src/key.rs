@@ -3,11 +3,11 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-/// Why a text is not a key or prefix of a Zarr store.
+/// The reason why a text is not a key or prefix of a Zarr store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// The empty text as a key.
+    /// The key is empty, which only a prefix may be.
     #[error("a key of a Zarr store must not be empty")]
     Empty,
     /// `/a`, `a/` or `a//b` as a key; `/` or `a//` as a prefix.
@@ -18,7 +18,7 @@ pub enum KeyError {
         /// The refused text.
         text: String,
     },
-    /// `.` or `..` as a segment.
+    /// A segment is `.` or `..`.
     #[error("{text:?} has the segment {segment:?}, which would walk the directory tree")]
     DotSegment {
         /// The refused text.
@@ -26,13 +26,13 @@ pub enum KeyError {
         /// The segment: `.` or `..`.
         segment: String,
     },
-    /// A NUL character.
+    /// The text contains a NUL character.
     #[error("{text:?} contains a NUL character")]
     Nul {
         /// The refused text.
         text: String,
     },
-    /// A prefix without its final slash: what the standard leaves undefined.
+    /// A prefix does not end in a slash, which the standard leaves undefined.
     #[error("prefix {text:?} does not end in `/`: only the prefix of all keys is empty")]
     NoSlash {
         /// The refused text.
@@ -62,9 +62,20 @@ fn check(segments: &str, text: &str) -> Result<(), KeyError> {
 
 /// The name of one value: segments between slashes, case-sensitive, taken letter by letter.
 ///
+/// ```
+/// use icefield_zarr_fs::{TreeKey, TreePrefix};
+///
+/// # fn main() -> Result<(), icefield_zarr_fs::KeyError> {
+/// let key = TreeKey::parse("ocean/zarr.json")?;
+/// assert!(key.is_below(&TreePrefix::parse("ocean/")?));
+/// assert!(TreeKey::parse("ocean/../secret").is_err());
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Invariants
-/// Not empty; no empty, `.` or `..` segment; no NUL. Joined to a base it cannot leave it. How long a segment may be
-/// is for the store to say.
+/// Not empty; no empty, `.` or `..` segment; no NUL. Joined to a base it cannot leave the base. The store limits the
+/// length of a segment.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TreeKey(Arc<str>);
 
@@ -92,7 +103,7 @@ impl TreeKey {
     }
 }
 
-/// All keys that begin with some segments: `a/b/`, or empty for every key of the store.
+/// The keys that begin with some segments: `a/b/`, or empty for every key of the store.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TreePrefix(Arc<str>);
 

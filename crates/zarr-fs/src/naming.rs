@@ -3,7 +3,8 @@
 
 use crate::{KeyError, TreeKey};
 
-/// How temporary files begin, in the directory of the value that they become. No key has such a segment.
+/// The beginning of the names of temporary files, which lie in the directory of the value that they become. No key has
+/// such a segment.
 pub const TEMPORARY: &str = ".icefield-tmp-";
 
 /// Longest segment in bytes (POSIX) or UTF-16 units (Windows).
@@ -11,7 +12,7 @@ const MAX_SEGMENT: usize = 255;
 /// Windows paths of this many UTF-16 units and more need the long form.
 const WINDOWS_PATH: usize = 260;
 
-/// Why a file system cannot have a key.
+/// The reason why a file system cannot have a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {

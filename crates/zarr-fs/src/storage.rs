@@ -17,8 +17,24 @@ use crate::{
 
 /// The objects below a prefix of a storage backend as a Zarr store. Clones share the backend.
 ///
-/// Objects whose keys are no keys of a Zarr store are not there. A value and values below it can both exist, as they
-/// can in buckets; on a backend of files they cannot.
+/// Objects whose keys are no keys of a Zarr store are invisible. A value and values below it can both exist, as in
+/// buckets; on a backend of files they cannot.
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_storage::Prefix;
+/// use icefield_zarr_fs::{GetRange, ReadTree, StorageTree, TreeKey, WriteTree};
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let tree = StorageTree::new(Arc::new(MemoryStorage::new()), Prefix::parse("data.zarr")?);
+/// let key = TreeKey::parse("zarr.json")?;
+/// tree.set(&key, "{}".into()).await?;
+/// assert_eq!(tree.get(&key, GetRange::All).await?.as_deref(), Some(&b"{}"[..]));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct StorageTree {
     storage: Arc<dyn Storage>,

@@ -14,7 +14,7 @@ use crate::{TreeError, TreeKey, TreePrefix};
 pub struct Entry {
     /// The key.
     pub key: TreeKey,
-    /// Bytes of the value.
+    /// The number of bytes of the value.
     pub size: u64,
 }
 
@@ -30,32 +30,33 @@ pub enum Child {
 /// The values and prefixes directly below a prefix, collected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Children {
-    /// The values.
+    /// The keys of the values, in byte order.
     pub keys: Vec<TreeKey>,
-    /// The prefixes.
+    /// The prefixes, in byte order.
     pub prefixes: Vec<TreePrefix>,
 }
 
 /// A Zarr store that can be read and listed. Object safe: held as `Arc<dyn ReadTree>`.
 ///
-/// Each method can be dropped half-way; nothing is left behind.
+/// The future of each method can be dropped at any time; nothing is left behind.
 #[async_trait]
 pub trait ReadTree: fmt::Debug + fmt::Display + Send + Sync + 'static {
-    /// Reads several ranges of one value as it was at one moment; `None` if there is no such value, also where keys
-    /// lie below. Ranges come in the order asked for. No ranges at all tell whether the value is there.
+    /// Reads several ranges of one value, all of the same state of the value; `None` if there is no such value, also if
+    /// keys lie below it. Ranges come in the order of the request. An empty list of ranges asks whether the value
+    /// exists.
     ///
     /// # Errors
-    /// [`TreeError::Range`] if one is not contained in the value: never cut, never padded.
+    /// [`TreeError::Range`] if a range is not contained in the value: it is never cut, never padded.
     async fn get_ranges(
         &self,
         key: &TreeKey,
         ranges: &[GetRange],
     ) -> Result<Option<Vec<Bytes>>, TreeError>;
 
-    /// Returns the bytes of a value without reading it; `None` if there is none.
+    /// Returns the number of bytes of a value without reading it; `None` if there is none.
     ///
     /// # Errors
-    /// The errors of the store; never that the key is absent.
+    /// The errors of the store. An absent key is no error.
     async fn size(&self, key: &TreeKey) -> Result<Option<u64>, TreeError>;
 
     /// Lists the values below a prefix in byte order of their keys.
@@ -111,13 +112,13 @@ pub trait ReadTree: fmt::Debug + fmt::Display + Send + Sync + 'static {
 
 /// A Zarr store that can be written, too. Object safe: held as `Arc<dyn WriteTree>`.
 ///
-/// A reader sees the old or the new complete value, never a mix. There is no atomicity over several keys.
+/// A reader sees the old or the new complete value, never a mix. Nothing is atomic over several keys.
 #[async_trait]
 pub trait WriteTree: ReadTree {
-    /// Stores a value, replacing what is there.
+    /// Stores a value in place of the present one, if any.
     ///
     /// # Errors
-    /// Nothing was changed, except where the error is [`TreeError::InDoubt`] or [`TreeError::NotDurable`].
+    /// Nothing was changed, except after [`TreeError::InDoubt`] and [`TreeError::NotDurable`].
     async fn set(&self, key: &TreeKey, value: Bytes) -> Result<(), TreeError>;
 
     /// Stores a value unless there is one; returns whether it did. Among any number of writers one wins.
@@ -135,13 +136,13 @@ pub trait WriteTree: ReadTree {
     /// Erases every key below a prefix; the prefix of all keys empties the store. Not atomic.
     ///
     /// # Errors
-    /// Some keys may be gone.
+    /// The errors of the store. Some keys may have been erased.
     async fn erase_prefix(&self, prefix: &TreePrefix) -> Result<(), TreeError>;
 
     /// Erases values, one after the other.
     ///
     /// # Errors
-    /// As [`WriteTree::erase`]; those before are gone.
+    /// As [`WriteTree::erase`]; the values before the one that failed are erased.
     async fn erase_values(&self, keys: &[TreeKey]) -> Result<(), TreeError> {
         for key in keys {
             self.erase(key).await?;
@@ -149,9 +150,9 @@ pub trait WriteTree: ReadTree {
         Ok(())
     }
 
-    /// Puts parts into a value at their offsets: reads, changes and writes the whole value, so that a reader sees all
-    /// of them or none. What lies between the end of the value and a part is filled with zeros; an absent value
-    /// counts as empty. Two at once on one key may lose one of them.
+    /// Writes parts of a value at their offsets in bytes: reads, changes and writes the whole value, so that a reader
+    /// sees all parts or none. A gap between the end of the value and a part is filled with zeros; an absent value
+    /// counts as empty. Of two calls at the same time on one key, one may be lost.
     ///
     /// # Errors
     /// As [`ReadTree::get`] and [`WriteTree::set`]; [`TreeError::TooLong`].
@@ -179,7 +180,7 @@ pub trait WriteTree: ReadTree {
         self.set(key, value.into()).await
     }
 
-    /// Puts parts into many values; as [`WriteTree::set_partial`] for each key, in order of first mention.
+    /// Writes parts of many values; as [`WriteTree::set_partial`] for each key, in order of first mention.
     ///
     /// # Errors
     /// As [`WriteTree::set_partial`]; values before the one that failed are changed.

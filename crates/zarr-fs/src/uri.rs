@@ -9,7 +9,7 @@ use crate::Naming;
 /// The characters that RFC 3986 lets stand in a segment beside letters and digits (`pchar`), and the slash between segments.
 const PLAIN: &[u8] = b"/-._~!$&'()*+,;=:@";
 
-/// Why a text names no directory of this machine, or a path has no URI.
+/// The reason why a text names no directory of this machine, or a path has no URI.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UriError {

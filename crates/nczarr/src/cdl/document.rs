@@ -11,12 +11,12 @@ use super::list::{append, empty, repeat};
 /// The most values of a piece that [`Document::read`] gives.
 const PIECE: u64 = 8192;
 
-/// A dataset as a text of CDL describes it.
+/// The content of a text of CDL: a dataset and its data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
-    /// The name behind `netcdf`; it may be empty.
+    /// The name after `netcdf`; it may be empty.
     pub name: String,
-    /// The dataset. Unlimited dimensions are as long as the data asks for.
+    /// The dataset. Unlimited dimensions are as long as the data requires.
     pub dataset: Dataset,
     /// The data of those variables that have some, in the order of the text.
     pub data: Vec<Data>,
@@ -45,8 +45,8 @@ impl Document {
     }
 }
 
-/// The data of one variable: the values that the text gives, and where they are. All others are the fill value, and take no
-/// memory.
+/// The data of one variable: the values in the text, and their places. All other elements have the fill value, and take
+/// no memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Data {
     /// The absolute path of the variable.
@@ -91,12 +91,13 @@ impl Data {
         })
     }
 
-    /// Returns how many elements the variable has.
+    /// Returns the number of elements of the variable.
     pub fn elements(&self) -> u64 {
         self.elements
     }
 
-    /// Returns where values are given, as ranges of elements in C order: ascending, not empty, and apart from each other.
+    /// Returns the places of the given values, as ranges of elements in C order: ascending, not empty, and apart from
+    /// each other.
     pub fn given(&self) -> impl Iterator<Item = Range<u64>> {
         self.runs.iter().map(|run| run.start..run.end())
     }

@@ -19,11 +19,11 @@ impl fmt::Display for Position {
     }
 }
 
-/// Why a text is no CDL that can be read: where, and which rule it breaks.
+/// The place in a text, and the rule of CDL that it breaks there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{position}: {rule}")]
 pub struct CdlError {
-    /// Where in the text.
+    /// The place in the text.
     pub position: Position,
     /// The rule that is broken there.
     pub rule: Rule,
@@ -155,7 +155,7 @@ pub enum Rule {
     },
 }
 
-/// Why a dataset, or the data of a variable, cannot be printed.
+/// The reason why a dataset, or the data of a variable, cannot be printed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrintError {
@@ -199,7 +199,7 @@ pub enum PrintError {
     Write(#[from] std::io::Error),
 }
 
-/// Why printing a dataset together with its data ended early.
+/// The reason why printing a dataset together with its data ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DumpError<E> {

@@ -8,17 +8,18 @@ use super::number::Digits;
 pub struct PrintOptions {
     /// The name behind `netcdf`; `ncdump -n`. (`ncdump` itself takes the file's name up to its last point.)
     pub name: String,
-    /// No data at all; `ncdump -h`.
+    /// Prints no data; `ncdump -h`.
     pub header_only: bool,
-    /// Data only of coordinates: variables of one dimension that are called like a dimension; `ncdump -c`.
+    /// Prints only the data of coordinates: variables of one dimension that have the name of a dimension; `ncdump -c`.
     pub coordinates_only: bool,
-    /// Data only of these variables, if any: names, which hold in all groups, and absolute paths; `ncdump -v`.
+    /// Prints only the data of these variables, if there are any: names, which hold in all groups, and absolute paths;
+    /// `ncdump -v`.
     pub variables: Vec<String>,
-    /// How the elements are stored, as attributes such as `_ChunkSizes`; `ncdump -s`.
+    /// Prints the layout of the elements as attributes such as `_ChunkSizes`; `ncdump -s`.
     pub special_attributes: bool,
-    /// Significant digits of floats, 7 unless told; 9 keep every value. `ncdump -p`.
+    /// The number of significant digits of floats, 7 by default; 9 keep every value. `ncdump -p`.
     pub float_digits: u8,
-    /// Significant digits of doubles, 15 unless told; 17 keep every value. `ncdump -p`.
+    /// The number of significant digits of doubles, 15 by default; 17 keep every value. `ncdump -p`.
     pub double_digits: u8,
 }
 

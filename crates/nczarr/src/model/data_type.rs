@@ -32,7 +32,7 @@ pub enum DataType {
 }
 
 impl DataType {
-    /// All of them, in the order of netCDF's numbers, which begin at 1.
+    /// All types, in the order of netCDF's numbers, which begin at 1.
     pub const ALL: [Self; 12] = [
         Self::Byte,
         Self::Char,
@@ -48,7 +48,7 @@ impl DataType {
         Self::String,
     ];
 
-    /// Returns the name, as CDL has it.
+    /// Returns the name in CDL, such as `int` or `uint64`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Byte => "byte",
@@ -72,7 +72,7 @@ impl DataType {
         Self::ALL.get(at).copied()
     }
 
-    /// Returns the bytes of an element; `None` for strings.
+    /// Returns the number of bytes of an element; `None` for strings.
     pub fn bytes(self) -> Option<usize> {
         Some(match self {
             Self::Byte | Self::Char | Self::UByte => 1,

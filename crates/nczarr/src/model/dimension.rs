@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// A dimension.
+/// A named dimension, which several variables may share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dimension {
     /// The last segment of its path.
     pub name: String,
-    /// Its length, in elements; that of an unlimited one is the longest extent written so far.
+    /// The length in elements; for an unlimited dimension, the longest extent written so far.
     pub length: u64,
-    /// Whether it may grow.
+    /// Whether the dimension may grow.
     pub is_unlimited: bool,
 }
 

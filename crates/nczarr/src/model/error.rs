@@ -2,7 +2,7 @@
 
 use super::DimensionPath;
 
-/// Why something is no dataset of the netCDF-4 data model.
+/// The rule of the netCDF-4 data model that a dataset breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {

@@ -5,7 +5,7 @@ use super::data_type::DataType;
 /// The default fill value of `float` and `double` (`NC_FILL_FLOAT`): 0x1.ep+122.
 const FILL_FLOAT: f32 = 9.969_21e36;
 
-/// Values of one type, in order (of a variable: the last dimension varies fastest).
+/// Values of one type, in order. For a variable that is C order: the last dimension varies fastest.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// Of `byte`.
@@ -77,7 +77,7 @@ impl Values {
         }
     }
 
-    /// Returns how many there are; of chars, how many bytes.
+    /// Returns the number of values; for chars, the number of bytes.
     pub fn len(&self) -> usize {
         each!(self, list => list.len())
     }

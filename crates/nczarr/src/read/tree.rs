@@ -11,29 +11,29 @@ use crate::{Dataset, Dimension, Generation, Group, NczarrError};
 /// Groups below groups; no dataset in use has more.
 const MAX_DEPTH: usize = 128;
 
-/// How a tree is read.
+/// The options with which a tree is read. The default believes all records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// The records of NCZarr are not looked at (`mode=zarr`).
+    /// Whether the records of NCZarr are ignored (`mode=zarr`).
     pub is_pure: bool,
-    /// `_ARRAY_DIMENSIONS` is not looked at (`mode=noxarray`).
+    /// Whether `_ARRAY_DIMENSIONS` is ignored (`mode=noxarray`).
     pub is_without_xarray: bool,
     /// Arrays whose `dtype` is big-endian hold little-endian numbers all the same, as netCDF-C before 4.9.3 wrote them.
     /// Without it they are taken at their word, and named in [`Opened::suspects`].
     pub has_legacy_endian: bool,
 }
 
-/// A dataset, and how its arrays are stored.
+/// A dataset that was read from a tree, and the layout of its arrays.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Opened {
     /// The dataset.
     pub dataset: Dataset,
-    /// Which convention it follows.
+    /// The convention that the tree follows.
     pub generation: Generation,
     /// The `.zarray` of each variable by path, as Zarr format 2 has it: without records, scalars without dimensions, chars
     /// as `|S1`, fill values of chars and strings in base64, the length of an element where a shuffle filter lacks it.
     pub arrays: BTreeMap<String, Value>,
-    /// Variables whose big-endian numbers may be little-endian ones.
+    /// The variables whose big-endian numbers may be little-endian ones.
     pub suspects: Vec<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Errors of URLs that mean no dataset.
 
-/// Why a text names no dataset. None of the messages repeats the URL, which may hold a secret.
+/// The reason why a text names no dataset. None of the messages repeats the URL, which may contain a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UrlError {

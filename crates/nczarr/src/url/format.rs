@@ -13,7 +13,7 @@ pub enum Store {
     Http,
 }
 
-/// How a dataset is spelt.
+/// The spelling of a dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// Zarr with the records of NCZarr.

@@ -6,7 +6,7 @@ use super::error::UrlError;
 use super::format::{Format, Store};
 use super::fragment::Fragment;
 
-/// Where a dataset lies.
+/// The location of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DatasetLocation {
     /// A path of this machine, absolute or relative to the working directory, letter by letter.
@@ -17,20 +17,21 @@ pub enum DatasetLocation {
     Http(String),
 }
 
-/// A key of a bucket.
+/// A key in a bucket of S3 or of a compatible service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct S3Place {
-    /// Whose protocol and hosts.
+    /// The provider, which determines protocol and host names.
     pub provider: Provider,
-    /// The bucket.
+    /// The name of the bucket.
     pub bucket: String,
-    /// The key of the dataset, without slashes at its ends; empty where it is the whole bucket.
+    /// The key of the dataset, without slashes at its ends; empty for the whole bucket.
     pub key: String,
     /// The region, from the host or from `aws.region`.
     pub region: Option<String>,
     /// The profile whose credentials are used: `aws.profile`.
     pub profile: Option<String>,
-    /// The server, where it is not the provider's own: `http://localhost:9000`. Buckets are the first segment of its paths.
+    /// The server, if it is not the provider's own: `http://localhost:9000`. The bucket is the first segment of its
+    /// paths.
     pub endpoint: Option<String>,
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::read::{FILL_VALUE, is_reserved};
 use crate::{Attribute, DataType, Values, base64, json};
 
-/// The attribute with what Zarr v3 has no word for.
+/// The attribute that holds the parts of a dataset which Zarr v3 cannot express.
 pub const RECORD: &str = "_netcdf";
 
 /// The type of a char attribute whose bytes are no text.

@@ -12,11 +12,11 @@ use crate::{
     DataType, Dataset, Dimension, DimensionPath, Fill, Group, NczarrError, Variable, json,
 };
 
-/// Makes a dataset of a hierarchy: its `zarr.json` documents by path, such as `/` and `/g/v`. Groups that only their
-/// children imply may be missing.
+/// Returns the dataset of a hierarchy: its `zarr.json` documents by path, such as `/` and `/g/v`. Groups that only
+/// their children imply may be missing.
 ///
 /// # Errors
-/// An array that netCDF has no type for, or whose dimensions contradict another's, by its path.
+/// An array whose type netCDF does not have, or whose dimensions contradict another's, by its path.
 pub fn read_zarr3(documents: &BTreeMap<String, Value>) -> Result<Dataset, NczarrError> {
     let mut dataset = Dataset::default();
     let mut arrays = Vec::new();

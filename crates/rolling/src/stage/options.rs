@@ -1,6 +1,6 @@
 //! How a change is carried out.
 
-/// How a window keeps its start.
+/// The way in which a window keeps its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Method {
     /// Element 0 is the first one: chunks move, by reference, and every reader sees an ordinary array. Costs metadata in
@@ -12,18 +12,18 @@ pub enum Method {
     Absolute,
 }
 
-/// How a change is carried out.
+/// The options of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
-    /// How the window keeps its start.
+    /// The way in which the window keeps its start.
     pub method: Method,
     /// Whether the start may lie within a chunk: elements before it are masked, which rewrites one slab of each array.
     pub mask: bool,
-    /// Arrays of at most so many bytes, decoded, are rewritten whole where their chunks cannot move. Default 16 MiB.
+    /// The largest size of an array in decoded bytes that is rewritten whole if its chunks cannot move. Default 16 MiB.
     pub rewrite_bytes: u64,
-    /// Whether attributes of groups such as `time_coverage_start` are taken away where their new values are unknown;
-    /// otherwise such a window does not move. Default no.
+    /// Whether attributes of groups such as `time_coverage_start` are removed if their new values are unknown;
+    /// otherwise such a window does not move. Default false.
     pub drop_coverage: bool,
 }
 

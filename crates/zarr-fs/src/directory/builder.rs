@@ -88,19 +88,19 @@ impl DirectoryBuilder {
         }
     }
 
-    /// Sets what messages call the store; the path unless set.
+    /// Sets the name of the store in messages; the path unless set.
     pub fn called(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Sets what becomes of symbolic links; [`Links::Refuse`] unless set.
+    /// Sets the treatment of symbolic links; [`Links::Refuse`] unless set.
     pub fn links(mut self, links: Links) -> Self {
         self.links = links;
         self
     }
 
-    /// Sets what survives a loss of power; [`Durability::File`] unless set.
+    /// Sets the part of a write that survives a loss of power; [`Durability::File`] unless set.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
@@ -112,14 +112,14 @@ impl DirectoryBuilder {
         self
     }
 
-    /// Makes a missing base an error instead of an empty store; off unless set. A write makes the base otherwise.
+    /// Makes a missing base an error instead of an empty store; off unless set, so that a write creates the base.
     pub fn must_exist(mut self, must_exist: bool) -> Self {
         self.must_exist = must_exist;
         self
     }
 
-    /// Keeps the base open, which must exist: every operation is in the directory that it is now, whatever becomes of
-    /// its name and of links that lead to it. Off unless set: each operation looks the base up.
+    /// Keeps the base open, which must exist: every operation takes place in the directory that it is now, whatever
+    /// happens to its name and to links that lead to it. Off unless set: each operation looks the base up.
     pub fn hold(mut self, hold: bool) -> Self {
         self.hold = hold;
         self
@@ -133,39 +133,39 @@ impl DirectoryBuilder {
         self
     }
 
-    /// Sets how old a temporary file must be before it counts as left behind by a writer that died: a day unless
-    /// set. Lists of a handle that may write remove such files.
+    /// Sets the age from which a temporary file counts as left behind by a writer that died: a day unless set. Lists of
+    /// a handle that may write remove such files.
     pub fn leftover_age(mut self, age: Duration) -> Self {
         self.leftover_age = age;
         self
     }
 
-    /// Says that the file system does not tell `a` from `A`. Otherwise a probe at the first write finds out.
+    /// Sets whether the file system ignores case. Unless set, a probe at the first write finds out.
     pub fn ignores_case(mut self, ignores_case: bool) -> Self {
         self.ignores_case = ignores_case;
         self
     }
 
-    /// Sets the clock that tells how old a temporary file is.
+    /// Sets the clock by which temporary files age.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Sets where the names of temporary files come from.
+    /// Sets the source of the random names of temporary files.
     pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
         self.entropy = entropy;
         self
     }
 
-    /// Sets the function that is told what lists leave out; a warning in the log unless set.
+    /// Sets the function that receives the entries that lists leave out; a warning in the log unless set.
     pub fn on_skipped(mut self, report: impl Fn(&Skipped) + Send + Sync + 'static) -> Self {
         self.skipped = Arc::new(report);
         self
     }
 
-    /// Keeps a value until the last handle is gone and nothing is under way any more, be it a write that no caller waits
-    /// for: one that removes the directory when it is dropped, for instance.
+    /// Keeps a value until the last handle is gone and no work is under way any more, including writes whose callers
+    /// are gone: a guard that removes the directory when it is dropped, for instance.
     pub fn keep(mut self, value: impl Any + Send + Sync) -> Self {
         self.kept = Some(Arc::new(value));
         self

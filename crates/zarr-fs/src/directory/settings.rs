@@ -2,41 +2,41 @@
 
 use std::fmt;
 
-/// How symbolic links below the base are treated. Nothing is ever written through one.
+/// The treatment of symbolic links below the base. No write ever goes through one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Links {
-    /// Reading over one, or meeting one in a list, is an error that names it: left out, a part of the data would
-    /// silently be missing.
+    /// Reading through a link, or meeting one in a list, is an error that names it: without it, a part of the data
+    /// would be missing unnoticed.
     #[default]
     Refuse,
-    /// Reads and lists follow those that stay inside the base. In lists others, and those that lead in a circle or
-    /// nowhere, are skipped with a report.
+    /// Reads and lists follow links that stay inside the base. Lists skip and report others, and those that lead in a
+    /// circle or nowhere.
     FollowInside,
 }
 
 /// The part of a write that survives a loss of power once it has returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Durability {
-    /// Nothing that the system has not written on its own: for scratch data and tests. A crash of the program alone
+    /// Nothing beyond what the system has written by itself: for scratch data and tests. A crash of the program alone
     /// loses nothing.
     None,
-    /// A file's content, so that a name never stands for half a value; the name itself may still be the old one.
+    /// The content of a file, so that a name never stands for half a value; the name itself may still be the old one.
     #[default]
     File,
-    /// Content and name.
+    /// The content and the name.
     FileAndDirectory,
 }
 
-/// Something in the directory that a list left out.
+/// An entry of the directory that a list left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// The path below the base; what is not UTF-8 replaced.
+    /// The path below the base, with bytes that are not UTF-8 replaced.
     pub name: String,
     /// The reason.
     pub why: WhySkipped,
 }
 
-/// Why something was left out of a list.
+/// The reason why an entry was left out of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WhySkipped {

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::{KeyError, TreeKey};
 
-/// Why a zip file is refused. Entries are named as in the file.
+/// The reason why a zip file is refused. Entries are named as in the file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ZipError {

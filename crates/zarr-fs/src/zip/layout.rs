@@ -2,14 +2,14 @@
 
 use crate::TreePrefix;
 
-/// How the names of entries and keys belong together.
+/// The relation between the names of entries in a zip file and keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ZipLayout {
-    /// A name is a key: what zarr-python reads and writes.
+    /// A name is a key, as zarr-python reads and writes.
     #[default]
     Flat,
-    /// All names begin with one folder, which has an entry of its own, and so have the folders in it: what netCDF
-    /// reads and writes.
+    /// All names begin with one folder, which has an entry of its own, and so have the folders in it, as netCDF reads
+    /// and writes.
     TopFolder(TreePrefix),
 }
 

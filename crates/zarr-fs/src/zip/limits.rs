@@ -1,15 +1,16 @@
 //! How much of a zip file is believed.
 
-/// Bounds on what a zip file may claim or unfold to. The defaults suit files from strangers with large chunks.
+/// The bounds on the claims of a zip file, and on the memory that it takes. The defaults suit files from strangers with
+/// large chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ZipLimits {
-    /// Entries at most; 10 million unless set.
+    /// The largest number of entries; 10 million unless set.
     pub entries: u64,
-    /// Bytes of all names together, which are kept in memory; 1 GiB unless set.
+    /// The largest number of bytes of all names together, which are kept in memory; 1 GiB unless set.
     pub names: u64,
-    /// Bytes of a deflated entry, decompressed, at most: it is decompressed into memory; 2 GiB unless set. A stored
-    /// entry unfolds to no more than is there, and has no limit.
+    /// The largest decompressed size of a deflated entry in bytes, since it is decompressed into memory; 2 GiB unless
+    /// set. A stored entry is no longer than its bytes in the file, and has no limit.
     pub entry_size: u64,
     /// How many times larger a deflated entry may become; 1032 unless set, which is what Deflate can reach, and so
     /// bounds only entries that lie. Constant chunks do come near it. Entries below 1 MiB are not measured.
@@ -28,28 +29,28 @@ impl Default for ZipLimits {
 }
 
 impl ZipLimits {
-    /// Returns the limits with another number of entries.
+    /// Sets the largest number of entries.
     #[must_use]
     pub fn with_entries(mut self, entries: u64) -> Self {
         self.entries = entries;
         self
     }
 
-    /// Returns the limits with another length of all names, in bytes.
+    /// Sets the largest length of all names together, in bytes.
     #[must_use]
     pub fn with_names(mut self, bytes: u64) -> Self {
         self.names = bytes;
         self
     }
 
-    /// Returns the limits with another size of a deflated entry, in bytes.
+    /// Sets the largest decompressed size of a deflated entry, in bytes.
     #[must_use]
     pub fn with_entry_size(mut self, bytes: u64) -> Self {
         self.entry_size = bytes;
         self
     }
 
-    /// Returns the limits with another ratio.
+    /// Sets the largest ratio of decompressed to compressed size.
     #[must_use]
     pub fn with_ratio(mut self, ratio: u64) -> Self {
         self.ratio = ratio;

@@ -54,20 +54,20 @@ pub struct ZipBuilder {
 }
 
 impl ZipBuilder {
-    /// Sets what the file may claim or unfold to.
+    /// Sets the bounds on the claims of the file.
     pub fn limits(mut self, limits: ZipLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Takes the entry that was written last where several have one name, as zarr-python does, which replaces values
-    /// so. Off unless set: such a file is refused, because programs disagree on which one counts.
+    /// Takes the entry that was written last if several have the same name, because zarr-python replaces values so. Off
+    /// unless set: such a file is refused, because programs disagree on which entry counts.
     pub fn last_entry_wins(mut self, last_wins: bool) -> Self {
         self.last_wins = last_wins;
         self
     }
 
-    /// Sets where the tree begins. Unless set, a single common top folder that holds a Zarr document is left out.
+    /// Sets the layout. Unless set, a single common top folder that holds a Zarr document is left out.
     pub fn layout(mut self, layout: ZipLayout) -> Self {
         self.layout = Some(layout);
         self
@@ -172,8 +172,7 @@ impl ZipTree {
         &self.0.path
     }
 
-    /// Returns where in the file the bytes of a value lie, if they lie there as they are: `None` for one that is
-    /// deflated or absent.
+    /// Returns the range of bytes of the file that holds a value as it is: `None` for one that is deflated or absent.
     ///
     /// # Errors
     /// As [`ReadTree::get_ranges`]: the entry's own header is read.

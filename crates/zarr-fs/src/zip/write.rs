@@ -19,12 +19,30 @@ use crate::{TEMPORARY, TreeError, TreeKey};
 /// Parts of a streamed value that wait to be written, at most.
 const WAITING: usize = 4;
 
-/// A zip file on its way. Until [`ZipWriter::finish`] there is only a temporary file beside its place; dropping the
-/// writer removes it.
+/// A zip file that is being written. Until [`ZipWriter::finish`] there is only a temporary file beside its place;
+/// dropping the writer removes it.
 ///
-/// Values are stored as they are, in the order given; sizes and checksums follow the data, and Zip64 is used for an
-/// entry or a file of 4 GiB and more, or more than 65,535 entries. In memory are the names and about 60 bytes for each
-/// entry. No time of day is written, so that the same values in the same order make the same file.
+/// Values are stored as they are, in the order of the calls; sizes and checksums follow the data, and Zip64 is used for
+/// an entry or a file of 4 GiB and more, or more than 65,535 entries. The memory holds the names and about 60 bytes for
+/// each entry. No time of day is written, so that the same values in the same order make the same file.
+///
+/// ```
+/// use icefield_zarr_fs::{GetRange, ReadTree, TreeKey, ZipLayout, ZipTree, ZipWriter};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// let path = directory.path().join("data.zip");
+/// let key = TreeKey::parse("zarr.json")?;
+/// let mut writer = ZipWriter::create(&path, ZipLayout::Flat).await?;
+/// writer.add(&key, "{}".into()).await?;
+/// writer.finish().await?;
+///
+/// let tree = ZipTree::open(&path)?;
+/// assert_eq!(tree.get(&key, GetRange::All).await?.as_deref(), Some(&b"{}"[..]));
+/// # Ok(())
+/// # }
+/// ```
 pub struct ZipWriter {
     state: Option<WriterState>,
     path: PathBuf,
@@ -60,7 +78,7 @@ impl fmt::Debug for ZipWriter {
 }
 
 impl ZipWriter {
-    /// Begins a file. What is at `path` stays until the new one is complete.
+    /// Begins a file. The file at `path`, if there is one, stays until the new one is complete.
     ///
     /// # Errors
     /// [`TreeError::Io`].
@@ -99,7 +117,8 @@ impl ZipWriter {
     /// Adds a value.
     ///
     /// # Errors
-    /// [`TreeError::Zip`]; but for a refused name or a key written twice, the file cannot be completed after that.
+    /// [`TreeError::Zip`]. After a refused name or a key written twice, the file can still be completed; after any
+    /// other error it cannot.
     pub async fn add(&mut self, key: &TreeKey, value: Bytes) -> Result<(), TreeError> {
         let name = self.entry_name(key)?;
         self.with(move |state| {
@@ -158,7 +177,7 @@ impl ZipWriter {
     /// Completes the file, makes it durable and gives it its name.
     ///
     /// # Errors
-    /// [`TreeError::Zip`]; what was at the place before is still there.
+    /// [`TreeError::Zip`]; the file that was at the place before is still there.
     pub async fn finish(mut self) -> Result<(), TreeError> {
         let refused = self.refusal();
         let state = self.state.take().ok_or_else(|| refused(ZipError::Broken))?;
