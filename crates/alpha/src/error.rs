@@ -8,7 +8,7 @@ use icefield_storage::{KeyError, StorageError};
 
 use crate::AlphaId;
 
-/// Why a repository of this generation could not be read.
+/// The reason why a repository of this generation could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AlphaError {

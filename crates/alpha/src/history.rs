@@ -16,10 +16,11 @@ use crate::layout::{self, ObjectKind};
 use crate::{AlphaError, AlphaId, AlphaRepository, Ancestor, Rule, Snapshot};
 
 impl AlphaRepository {
-    /// Reads the parent of a snapshot; `None` of an initial one.
+    /// Reads the parent of a snapshot; `None` for an initial one.
     ///
     /// # Errors
-    /// [`AlphaError::Missing`]; [`Rule::Parent`] if neither end of the history can be the parent; what the store says.
+    /// [`AlphaError::Missing`]; [`Rule::Parent`] if neither end of the listed history can be the parent; the errors of
+    /// the store.
     pub async fn parent(&self, of: &Snapshot) -> Result<Option<Snapshot>, AlphaError> {
         let (Some(first), Some(last)) = (of.history.first(), of.history.last()) else {
             return Ok(None);

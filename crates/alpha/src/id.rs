@@ -7,7 +7,7 @@ use base32::Alphabet;
 use icefield_format::IdError;
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 
-/// Bytes in an id.
+/// The number of bytes in an id.
 pub const ID_LEN: usize = 16;
 /// Characters in its text.
 const TEXT_LEN: usize = 26;
@@ -17,7 +17,7 @@ const TEXT_LEN: usize = 26;
 pub struct AlphaId([u8; ID_LEN]);
 
 impl AlphaId {
-    /// Makes the id of these bytes.
+    /// Returns the id with these bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; ID_LEN]) -> Self {
         Self(bytes)

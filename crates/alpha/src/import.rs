@@ -27,41 +27,41 @@ use crate::{AlphaId, AlphaRepository};
 pub use self::error::ImportError;
 pub use self::progress::Progress;
 
-/// The item of a commit's metadata that says which snapshot it was: its `id`, when it was `written_at`, and when its
-/// session was `started_at`. The time of a commit itself is that of the import.
+/// The item of a commit's metadata that names the imported snapshot: its `id`, the time when it was `written_at`, and
+/// the time when its session was `started_at`. The time of a commit itself is that of the import.
 pub const ALPHA: &str = "alpha";
 
 /// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ImportReport {
-    /// Commits that were made, without the initial snapshot.
+    /// The number of commits that were made, without the initial snapshot.
     pub commits: u64,
-    /// Branches, `main` included.
+    /// The number of branches, `main` included.
     pub branches: u64,
-    /// Tags.
+    /// The number of tags.
     pub tags: u64,
-    /// Chunks that were copied, those included that went into manifests.
+    /// The number of chunks that were copied, including those that went into manifests.
     pub chunks: u64,
-    /// Bytes of those chunks.
+    /// The bytes of the copied chunks.
     pub bytes: u64,
-    /// Chunks that are referred to where they lie.
+    /// The number of chunks outside the repository, which are referred to where they lie.
     pub virtual_chunks: u64,
-    /// Chunks outside the grids of their arrays, which no reader could see; of all snapshots together.
+    /// The number of chunks outside the grids of their arrays, which no reader could see, over all snapshots.
     pub hidden_chunks: u64,
-    /// Keys among the refs that are no refs and were left out; one of them may be a ref with a damaged name.
+    /// The keys among the refs that are no refs and were left out; one of them may be a ref with a damaged name.
     pub strays: Vec<String>,
-    /// Where `main` points.
+    /// The snapshot that `main` points to.
     pub main: Option<SnapshotId>,
 }
 
-/// Bounds on what an import has under way at once.
+/// The bounds on the work of an import that is under way at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Chunks being copied. Default 16.
+    /// The number of chunks that are copied at the same time. Default 16.
     pub chunks: usize,
-    /// Bytes of chunks held in memory. A larger chunk is copied alone. Default 32 MiB.
+    /// The memory for chunks, in bytes. A larger chunk is copied alone. Default 32 MiB.
     pub bytes: u64,
 }
 
@@ -74,7 +74,7 @@ impl Default for Limits {
     }
 }
 
-/// Imports a repository of the alpha generation.
+/// An import of a repository of the alpha generation: its whole history becomes one of a new repository.
 #[must_use = "nothing is imported before it is run"]
 pub struct Import {
     source: AlphaRepository,
@@ -92,7 +92,7 @@ impl fmt::Debug for Import {
 }
 
 impl Import {
-    /// Begins with a repository.
+    /// Returns an import of a repository with the default limits.
     pub fn new(source: AlphaRepository) -> Self {
         Self {
             source,
@@ -101,13 +101,13 @@ impl Import {
         }
     }
 
-    /// Sets how much is under way at once.
+    /// Sets the bounds on the work that is under way at the same time.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Tells `progress` how far it is.
+    /// Sets the receiver of progress reports.
     pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
         self.progress = progress;
         self

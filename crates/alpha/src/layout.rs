@@ -26,7 +26,7 @@ const BRANCH: &str = "branch:";
 const TAG: &str = "tag:";
 const MAIN: &str = "main";
 
-/// Which names the objects have.
+/// The names of the objects of a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// Those of the specification's text. No writer of it is known.
@@ -54,7 +54,7 @@ impl Layout {
     /// Both, in the order in which they are looked for.
     pub(crate) const ALL: [Self; 2] = [Self::Code, Self::Literal];
 
-    /// Returns how branch files are numbered.
+    /// Returns the form of the numbers of branch files.
     #[must_use]
     pub const fn sequence_form(self) -> SequenceForm {
         match self {

@@ -15,7 +15,7 @@ pub(crate) const MAX_REF: u64 = 64 << 20;
 pub struct RefFile {
     /// The snapshot.
     pub snapshot: AlphaId,
-    /// When the ref was written, as RFC 3339 text. The last code of that time did not write it.
+    /// The time when the ref was written, as RFC 3339 text. The last code of that time did not write it.
     #[serde(default)]
     pub timestamp: Option<String>,
     /// The properties of the commit, a second time; likewise.

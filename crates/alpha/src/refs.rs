@@ -9,10 +9,10 @@ use crate::layout::{self, RefKey};
 use crate::ref_json::MAX_REF;
 use crate::{AlphaError, AlphaId, AlphaRepository, Layout, RefFile, Rule};
 
-/// One file of a branch: what one commit made of it.
+/// One file of a branch, which one commit has written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BranchFile {
-    /// Counted from 0.
+    /// The number of the file, counted from 0.
     pub number: u64,
     /// Its key.
     pub key: String,
@@ -20,7 +20,7 @@ pub struct BranchFile {
     pub file: RefFile,
 }
 
-/// All refs.
+/// All refs of a repository.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AlphaRefs {
     /// The files of each branch, oldest first; at least one.
@@ -31,7 +31,7 @@ pub struct AlphaRefs {
     pub strays: Vec<String>,
 }
 
-/// Where the refs point. One whose file cannot be read says why.
+/// The targets of all refs. A ref whose file cannot be read has its error in place of a target.
 #[derive(Debug, Default)]
 pub struct AlphaTips {
     /// The branches.
@@ -41,10 +41,10 @@ pub struct AlphaTips {
 }
 
 impl AlphaRepository {
-    /// Reads all refs with all files of the branches.
+    /// Reads all refs, with all files of the branches.
     ///
     /// # Errors
-    /// [`AlphaError::Damaged`] if a file is, or if the numbers of a branch have a gap.
+    /// [`AlphaError::Damaged`] if a file is damaged, or if the numbers of a branch have a gap.
     pub async fn refs(&self) -> Result<AlphaRefs, AlphaError> {
         let form = self.storage.capabilities().key_form;
         let mut refs = AlphaRefs::default();
@@ -83,10 +83,10 @@ impl AlphaRepository {
         Ok(refs)
     }
 
-    /// Lists the refs and reads where they point: one file of each branch, whatever is in the older ones.
+    /// Lists the refs and reads their targets: one file of each branch, whatever is in the older ones.
     ///
     /// # Errors
-    /// The error of the store for the list. The problem of one ref is in its place.
+    /// The error of the store for the list. The error of one ref is in its place.
     pub async fn tips(&self) -> Result<AlphaTips, AlphaError> {
         let form = self.storage.capabilities().key_form;
         let options = ListOptions::prefix(Prefix::parse(layout::REFS)?).without_versions();
@@ -115,10 +115,10 @@ impl AlphaRepository {
         Ok(tips)
     }
 
-    /// Reads the newest file of a branch; `None` if there is no such branch. A short list and one read.
+    /// Reads the newest file of a branch; `None` if there is no such branch. Costs a short list and one read.
     ///
     /// # Errors
-    /// [`AlphaError::Damaged`] if that file is; what the store says.
+    /// [`AlphaError::Damaged`] if that file is damaged; the errors of the store.
     pub async fn branch(&self, name: &str) -> Result<Option<BranchFile>, AlphaError> {
         let form = self.storage.capabilities().key_form;
         for directory in self.layout.branches(name, form)? {

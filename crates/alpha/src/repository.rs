@@ -28,8 +28,8 @@ pub struct AlphaRepository {
 }
 
 impl AlphaRepository {
-    /// Tells whether there is a repository of this generation at a store, and in which layout: it has numbered files
-    /// of a branch `main`. Two short lists.
+    /// Returns the layout of the repository of this generation at a store, if there is one: it has numbered files of a
+    /// branch `main`. Costs two short lists.
     ///
     /// # Errors
     /// The errors of the store.
@@ -54,7 +54,7 @@ impl AlphaRepository {
     /// Opens the repository at a store.
     ///
     /// # Errors
-    /// [`AlphaError::NotFound`], what the store says.
+    /// [`AlphaError::NotFound`], and the errors of the store.
     pub async fn open(storage: Arc<dyn Storage>) -> Result<Self, AlphaError> {
         match Self::detect(&*storage).await? {
             Some(layout) => Ok(Self {
@@ -74,10 +74,10 @@ impl AlphaRepository {
         self.layout
     }
 
-    /// Reads a snapshot by the name of its file.
+    /// Reads a snapshot by the name of its file. `needed_by` is named in errors: the object that refers to it.
     ///
     /// # Errors
-    /// [`AlphaError::Missing`], [`AlphaError::Damaged`], [`AlphaError::Unsupported`], what the store says.
+    /// [`AlphaError::Missing`], [`AlphaError::Damaged`], [`AlphaError::Unsupported`], and the errors of the store.
     pub async fn snapshot(&self, id: AlphaId, needed_by: &str) -> Result<Snapshot, AlphaError> {
         let (key, bytes) = self.object(ObjectKind::Snapshot, id, needed_by).await?;
         Snapshot::decode(&bytes, self.layout, id, key.as_str())
@@ -98,10 +98,10 @@ impl AlphaRepository {
         Ok(first.to_string())
     }
 
-    /// Reads the bytes of a chunk; `None` of one that lies outside the repository.
+    /// Reads the bytes of a chunk; `None` for one that lies outside the repository.
     ///
     /// # Errors
-    /// [`AlphaError::Missing`]; [`Rule::ChunkTooShort`]; what the store says.
+    /// [`AlphaError::Missing`]; [`Rule::ChunkTooShort`]; the errors of the store.
     pub async fn chunk(
         &self,
         payload: &Payload,

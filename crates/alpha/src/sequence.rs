@@ -12,7 +12,7 @@
 
 use base32::Alphabet;
 
-/// How many bytes of a number are in a name.
+/// The number of bytes of a number that its name contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SequenceForm {
     /// Eight characters: the text of the specification.

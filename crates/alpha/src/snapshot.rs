@@ -18,22 +18,22 @@ pub use self::wire::Ancestor;
 /// Longest `zarr.json` that is made, in bytes. The same as that of today's repositories.
 const MAX_DOCUMENT: usize = 64 << 20;
 
-/// A snapshot. Its nodes are in the order of their paths, segment by segment.
+/// A decoded snapshot. Its nodes are in the order of their paths, segment by segment.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// The name of its file, by which it is known.
     pub id: AlphaId,
-    /// The id in the file. That of the initial snapshot is another one than its name.
+    /// The id in the file. For the initial snapshot it differs from the name.
     pub inner_id: AlphaId,
-    /// When it was written, as RFC 3339 text.
+    /// The time when it was written, as RFC 3339 text.
     pub written_at: String,
     /// The message of the commit.
     pub message: String,
-    /// When its session began, as RFC 3339 text.
+    /// The time when its session began, as RFC 3339 text.
     pub started_at: String,
     /// The properties of the commit.
     pub properties: Map<String, Value>,
-    /// Its ancestors, as they are listed: oldest first or newest first. The initial one goes by its inner id.
+    /// The ancestors, as they are listed: oldest first or newest first. The initial one has its inner id here.
     pub history: Vec<Ancestor>,
     nodes: Vec<Node>,
 }
@@ -41,15 +41,15 @@ pub struct Snapshot {
 /// A node of a snapshot.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Where it is.
+    /// The path of the node.
     pub path: NodePath,
-    /// Its number, kept for as long as it lives.
+    /// The number of the node, which it keeps from its creation to its deletion.
     pub id: u32,
-    /// Its `zarr.json`, made of the fields of the snapshot.
+    /// The `zarr.json`, made from the fields of the snapshot.
     pub document: Bytes,
-    /// The fields that today's engine needs, if it is an array.
+    /// The parts of the metadata that the engine uses, if the node is an array.
     pub array: Option<ArrayMetadata>,
-    /// Where the refs of its chunks are.
+    /// The manifests with the chunk refs of the array.
     pub manifests: Vec<AlphaId>,
 }
 
@@ -107,7 +107,7 @@ impl Snapshot {
         found.ok().map(|at| &self.nodes[at])
     }
 
-    /// Returns the names of what is right below a path, groups without a node of their own included; sorted.
+    /// Returns the sorted names directly below a path, including groups that only their descendants imply.
     #[must_use]
     pub fn child_names(&self, path: &NodePath) -> Vec<String> {
         let depth = match path.is_root() {

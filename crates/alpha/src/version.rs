@@ -13,7 +13,7 @@ use crate::{Layout, Snapshot};
 /// The manifests of a snapshot, as far as they were read.
 pub(crate) type Manifests = HashMap<AlphaId, Arc<Manifest>>;
 
-/// A snapshot with its chunks. Manifests are read when a chunk is asked for, each once.
+/// A snapshot that is read by paths and coordinates. Manifests are read when a chunk is asked for, each once.
 #[derive(Debug)]
 pub struct AlphaVersion {
     repository: AlphaRepository,
@@ -21,7 +21,7 @@ pub struct AlphaVersion {
     manifests: Mutex<Manifests>,
 }
 
-/// A chunk that was asked for.
+/// The place of a chunk, and its bytes if they are in the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AlphaChunk {
     /// Its bytes.
@@ -38,7 +38,7 @@ pub enum AlphaChunk {
 }
 
 impl AlphaVersion {
-    /// Reads a snapshot of this repository by paths.
+    /// Returns a reader of a snapshot of this repository.
     #[must_use]
     pub fn new(repository: AlphaRepository, snapshot: Snapshot) -> Self {
         Self {
@@ -63,15 +63,16 @@ impl AlphaVersion {
     /// Returns the chunks of an array inside its grid, in the order of their coordinates.
     ///
     /// # Errors
-    /// [`AlphaError::NoArray`]; [`AlphaError::Missing`] and [`AlphaError::Damaged`] of manifests; what the store says.
+    /// [`AlphaError::NoArray`]; [`AlphaError::Missing`] and [`AlphaError::Damaged`] for manifests; the errors of the
+    /// store.
     pub async fn chunks(&self, path: &NodePath) -> Result<Vec<ChunkEntry>, AlphaError> {
         let (node, manifests) = self.array(path).await?;
         let chunks = visible(&self.repository, node, &manifests)?;
         Ok(chunks.into_iter().map(|(_, entry)| entry.clone()).collect())
     }
 
-    /// Reads a chunk; `None` of one that was never written, or lies outside the grid. Looks at all chunks of the array each
-    /// time: a caller that reads many takes [`AlphaVersion::chunks`] and [`AlphaRepository::chunk`].
+    /// Reads a chunk; `None` for one that was never written, or lies outside the grid. Each call looks at all chunks of
+    /// the array: a caller that reads many uses [`AlphaVersion::chunks`] and [`AlphaRepository::chunk`].
     ///
     /// # Errors
     /// As [`AlphaVersion::chunks`], and as [`AlphaRepository::chunk`].

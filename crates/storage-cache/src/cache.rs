@@ -21,7 +21,7 @@ use crate::layout::{CacheLayout, ObjectPaths};
 use crate::spec::CacheSpec;
 use crate::usage;
 
-/// The least bound in bytes.
+/// The lowest bound in bytes that a cache may have.
 pub const LEAST_BYTES: u64 = 1 << 20;
 /// Threads that are in the directory at once.
 const THREADS: usize = 32;
@@ -30,7 +30,7 @@ const PAUSE: Duration = Duration::from_secs(60);
 
 /// A directory on a local disk with immutable objects of repositories far away, shared by all processes that name it.
 ///
-/// Clones share everything. See the [crate](crate) for what it promises.
+/// Clones share everything. The [crate](crate) documentation lists its guarantees.
 #[derive(Clone)]
 pub struct DiskCache(Arc<Inner>);
 
@@ -62,29 +62,30 @@ struct Counts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiskCacheStatistics {
-    /// Reads that were answered without the store.
+    /// The number of reads that were answered without the store.
     pub hits: u64,
-    /// Reads that the store answered although the object may be in a cache.
+    /// The number of reads that the store answered although a cache may hold the object.
     pub misses: u64,
-    /// Reads for which the store only said that nothing had changed.
+    /// The number of reads for which the store only confirmed that nothing had changed.
     pub unchanged: u64,
-    /// Entries that were not what had been written, and were deleted.
+    /// The number of entries that differed from what had been written, and were deleted.
     pub damaged: u64,
-    /// Entries written.
+    /// The number of entries written.
     pub written: u64,
-    /// Entries not written: too large, no room, or the disk refused.
+    /// The number of entries not written: too large, no room, or the disk refused.
     pub not_written: u64,
-    /// Bytes of objects that came out of the cache.
+    /// The bytes of objects that were read from the cache.
     pub bytes_read: u64,
-    /// Bytes of objects that went into the cache.
+    /// The bytes of objects that were written to the cache.
     pub bytes_written: u64,
 }
 
 impl DiskCache {
-    /// Opens the cache in a directory, which is made if it is not there, for at most so many bytes in all.
+    /// Opens the cache in a directory, which is created if it does not exist. All entries together have at most `bytes`
+    /// bytes, at least [`LEAST_BYTES`].
     ///
     /// # Errors
-    /// [`CacheError`], if nothing can be kept there, or others could write there.
+    /// [`CacheError`], if nothing can be kept there, or if other users could write there.
     pub fn open(path: impl Into<PathBuf>, bytes: u64) -> Result<Self, CacheError> {
         Self::open_with(path, bytes, Arc::new(SystemClock), Arc::new(SystemEntropy))
     }
@@ -148,18 +149,18 @@ impl DiskCache {
         &self.0.path
     }
 
-    /// Returns the bound in bytes for all entries together, of whatever process.
+    /// Returns the bound in bytes on all entries together, whichever process wrote them.
     pub fn limit(&self) -> u64 {
         self.0.limit
     }
 
-    /// Returns how many bytes all entries have, by the count that its processes share; `None` if that cannot be read. May
+    /// Returns the bytes of all entries, by the count that the processes share; `None` if the count cannot be read. May
     /// block on a disk.
     pub fn used(&self) -> Option<u64> {
         usage::used(&self.0.layout).ok().flatten()
     }
 
-    /// Returns what this process has done with the cache.
+    /// Returns the counts of this process's use of the cache.
     pub fn statistics(&self) -> DiskCacheStatistics {
         let counts = &self.0.counts;
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);

@@ -42,8 +42,8 @@ pub struct CachedStorage {
 }
 
 impl CachedStorage {
-    /// Puts the cache in front of the store of the repository at `place`: a name that all processes have for it, and none
-    /// for another one. [`DiskCache::over`] asks the store for it.
+    /// Puts the cache in front of the store of the repository at `place`: a name that all processes use for this
+    /// repository, and for no other. [`DiskCache::over`] asks the store for it.
     pub fn new(inner: Arc<dyn Storage>, cache: &DiskCache, place: &str) -> Self {
         Self {
             inner,

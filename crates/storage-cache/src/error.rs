@@ -3,7 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why a directory cannot hold a cache. Once it is open, a cache reports no errors: what it cannot do, the store does.
+/// The reason why a directory cannot hold a cache. An open cache reports no errors: the store does what the cache
+/// cannot.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CacheError {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::error::CacheError;
 
-/// Bytes of a cache whose size is not said.
+/// The size in bytes of a cache if the text names none: 10 GiB.
 pub const DEFAULT_BYTES: u64 = 10 << 30;
 
 /// Where a cache is and how large it may become, as the command line, the environment and Python say it: `PATH` or
@@ -22,9 +22,9 @@ pub const DEFAULT_BYTES: u64 = 10 << 30;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheSpec {
-    /// The directory.
+    /// The directory of the cache.
     pub path: PathBuf,
-    /// The bound in bytes.
+    /// The largest number of bytes of all entries.
     pub bytes: u64,
 }
 

@@ -31,7 +31,7 @@ enum Identity {
     File(String),
 }
 
-/// Opens a bucket, or what is below a prefix in it.
+/// The settings with which a bucket is opened.
 #[derive(Clone)]
 #[must_use = "nothing is opened before `open`"]
 pub struct GcsBuilder {
@@ -48,7 +48,7 @@ pub struct GcsBuilder {
 }
 
 impl GcsBuilder {
-    /// Begins to open a bucket: anonymously, unless told otherwise.
+    /// Returns the settings of a bucket: anonymous, with all its keys.
     pub fn new(bucket: impl Into<String>) -> Self {
         Self {
             bucket: bucket.into(),
@@ -64,27 +64,27 @@ impl GcsBuilder {
         }
     }
 
-    /// Keeps to the keys below a prefix.
+    /// Limits the store to keys below a prefix, and hides the prefix.
     pub fn prefix(mut self, prefix: Prefix) -> Self {
         self.prefix = prefix;
         self
     }
 
-    /// Sets the URL of the server, `http://…` or `https://…`, for both interfaces. Default: Google's.
+    /// Sets the URL of the server, `http://…` or `https://…`, for both interfaces of the service. Default: Google's.
     pub fn endpoint(mut self, endpoint: impl Into<String>) -> Self {
         self.endpoint = Some(endpoint.into());
         self
     }
 
-    /// Shows nothing: for public buckets. The default.
+    /// Sends no credentials: for public buckets. The default.
     pub fn anonymous(mut self) -> Self {
         self.identity = Identity::Anonymous;
         self
     }
 
-    /// Asks with the identity of this machine: the application default credentials of Google, from the file that
-    /// `GOOGLE_APPLICATION_CREDENTIALS` names, the files of `gcloud`, or the metadata server. An emulator that
-    /// `STORAGE_EMULATOR_HOST` names is asked in place of Google, anonymously, unless there is an endpoint already.
+    /// Uses the identity of this machine: the application default credentials of Google, from the file that
+    /// `GOOGLE_APPLICATION_CREDENTIALS` names, the files of `gcloud`, or the metadata server. If
+    /// `STORAGE_EMULATOR_HOST` names an emulator and no endpoint is set yet, requests go to the emulator, anonymously.
     pub fn environment(self) -> Self {
         let emulator = std::env::var("STORAGE_EMULATOR_HOST").ok();
         self.environment_with(emulator)
@@ -104,25 +104,25 @@ impl GcsBuilder {
         self.anonymous()
     }
 
-    /// Shows a bearer token. It is not renewed.
+    /// Sends a bearer token. It is not renewed.
     pub fn token(self, token: impl Into<String>) -> Self {
         self.token_source(Arc::new(Fixed(Token::new(token))))
     }
 
-    /// Shows tokens that are renewed.
+    /// Sends tokens from a source, which are renewed before they expire.
     pub fn token_source(mut self, source: Arc<dyn TokenSource>) -> Self {
         self.identity = Identity::Tokens(source);
         self
     }
 
-    /// Asks as the holder of a file of credentials: `json` is its text, such as the key of a service account that Google's
-    /// console hands out, or what `gcloud auth application-default login` keeps. Tokens are renewed.
+    /// Uses the identity in a file of credentials: `json` is its text, such as the key of a service account that
+    /// Google's console hands out, or what `gcloud auth application-default login` keeps. Tokens are renewed.
     pub fn credentials_file(mut self, json: impl Into<String>) -> Self {
         self.identity = Identity::File(json.into());
         self
     }
 
-    /// Names the project that pays for the requests, for buckets whose owner does not.
+    /// Sets the project that pays for the requests, for buckets whose owner does not pay.
     pub fn user_project(mut self, project: impl Into<String>) -> Self {
         self.user_project = Some(project.into());
         self
@@ -137,29 +137,29 @@ impl GcsBuilder {
         self
     }
 
-    /// Sets how requests are tried again, in how many parts, how many at a time.
+    /// Sets the retries, time-outs, sizes of parts and number of requests in flight.
     pub fn settings(mut self, settings: RemoteSettings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Waits by `clock`, which also tells when tokens expire.
+    /// Sets the clock that waits, and that tells when tokens expire.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Draws pauses and write ids from `entropy`.
+    /// Sets the source of randomness for pauses and write ids.
     pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
         self.entropy = entropy;
         self
     }
 
-    /// Opens the bucket. Sends nothing; must be called on the runtime that is to serve its connections.
+    /// Opens the bucket. Sends no request. It must be called on the runtime that is to serve its connections.
     ///
     /// # Errors
-    /// [`StorageError::Misconfigured`] for a bucket name that is none, an endpoint that is no URL, credentials that
-    /// the environment does not have.
+    /// [`StorageError::Misconfigured`] for an invalid bucket name, an invalid endpoint, or credentials that the
+    /// environment does not have.
     pub fn open(self) -> BoxFuture<'static, Result<RemoteStorage, StorageError>> {
         // Boxed here: each crate that awaited the future itself would compile the client of Google once more.
         Box::pin(self.connect())

@@ -14,7 +14,7 @@ use http::{Extensions, HeaderMap};
 use icefield_storage::BoxError;
 use icefield_storage::remote::{Renewed, Secret, SecretSource};
 
-/// A bearer token, and perhaps until when it is good. `Debug` does not show it.
+/// A bearer token, and optionally the time until which it is valid. `Debug` does not show it.
 #[derive(Clone)]
 pub struct Token {
     secret: String,
@@ -28,7 +28,7 @@ impl Token {
         Self { secret, expires }
     }
 
-    /// Returns the token with the time when it ceases to be good.
+    /// Sets the time until which the token is valid.
     #[must_use]
     pub fn with_expiry(mut self, expires: SystemTime) -> Self {
         self.expires = Some(expires);
@@ -45,7 +45,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Something that hands out tokens that expire: a vault, an identity service, a function of the user.
+/// A source of tokens that expire: a vault, an identity service, a function of the user.
 #[async_trait]
 pub trait TokenSource: fmt::Debug + Send + Sync + 'static {
     /// Returns a fresh token.

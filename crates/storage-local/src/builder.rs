@@ -13,8 +13,8 @@ use crate::sys::Sys;
 use crate::sys::real::RealSys;
 
 impl LocalStorage {
-    /// Opens a directory with the default settings. Writes nothing: a directory that does not exist is an
-    /// empty store, and is made at the first write.
+    /// Opens a directory with the default settings. Writes nothing: a directory that does not exist is an empty store,
+    /// and is created at the first write.
     ///
     /// # Errors
     /// As [`LocalStorageBuilder::open`].
@@ -22,13 +22,24 @@ impl LocalStorage {
         Self::builder(root).open()
     }
 
-    /// Returns a builder, to choose the settings.
+    /// Returns a builder with the default settings.
     pub fn builder(root: impl Into<PathBuf>) -> LocalStorageBuilder {
         LocalStorageBuilder::new(root.into())
     }
 }
 
-/// Opens a [`LocalStorage`]; made by [`LocalStorage::builder`].
+/// The settings with which a [`LocalStorage`] is opened. See [`LocalStorage::builder`].
+///
+/// ```no_run
+/// use icefield_storage_local::{Fsync, LocalStorage};
+///
+/// # fn main() -> Result<(), icefield_storage::StorageError> {
+/// // Each acknowledged write survives a loss of power.
+/// let storage = LocalStorage::builder("/data/ocean").fsync(Fsync::Each).open()?;
+/// # let _ = storage;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "nothing is opened until `open`"]
 pub struct LocalStorageBuilder {
@@ -58,46 +69,46 @@ impl LocalStorageBuilder {
         }
     }
 
-    /// Sets when writes are flushed; [`Fsync::Commit`] unless set.
+    /// Sets the moments at which writes are flushed to the disk; [`Fsync::Commit`] unless set.
     pub fn fsync(mut self, fsync: Fsync) -> Self {
         self.fsync = fsync;
         self
     }
 
-    /// Refuses every write; off unless set. A directory that cannot be written to needs no such setting to be
-    /// read: reading never writes.
+    /// Refuses every write; off unless set. A directory without write permission needs no such setting: reading never
+    /// writes.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
         self
     }
 
-    /// Makes the directory, and those above it, at the first write if it is missing; on unless unset.
+    /// Creates the directory, and those above it, at the first write if it is missing; on unless unset.
     pub fn create_root(mut self, create_root: bool) -> Self {
         self.create_root = create_root;
         self
     }
 
-    /// Sets whether locks of the file system are believed to reach other machines; [`Locks::Detect`] unless set.
-    /// Locks that do not even work on this machine are found out by a probe, and never believed.
+    /// Sets whether locks of the file system are believed to reach other machines; [`Locks::Detect`] unless set. A
+    /// probe finds locks that do not even work on this machine, and those are never believed.
     pub fn locks(mut self, locks: Locks) -> Self {
         self.locks = locks;
         self
     }
 
-    /// Sets how many reads may be in the file system at once (64 unless set, fewer where the process may
-    /// have few files open), and how many writes, at most 16.
+    /// Sets the number of reads that may be in the file system at once (64 unless set, fewer if the process may have
+    /// few files open). At most 16 writes are, or this number if it is lower.
     pub fn max_in_flight(mut self, count: usize) -> Self {
         self.max_in_flight = count;
         self
     }
 
-    /// Sets the clock that tells how old an abandoned temporary file is, and that waits.
+    /// Sets the clock by which abandoned temporary files age, and which waits.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Sets where the names of temporary files come from.
+    /// Sets the source of the random names of temporary files.
     pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
         self.entropy = entropy;
         self
@@ -123,7 +134,8 @@ impl LocalStorageBuilder {
     /// Opens the store. Writes nothing: a directory that does not exist is an empty store.
     ///
     /// # Errors
-    /// If the path leads to something that is no directory, or the operating system refuses to open it.
+    /// [`StorageError::NotAnObject`] or another error of the operating system, if the path leads to something that is
+    /// no directory or cannot be opened.
     pub fn open(self) -> Result<LocalStorage, StorageError> {
         // The working directory may change before a missing root is made.
         let path = std::path::absolute(&self.root).map_err(|error| {

@@ -13,7 +13,7 @@ impl MemoryStorage {
         Self::builder().build()
     }
 
-    /// Returns a builder, to choose the clock or the form of the keys.
+    /// Returns a builder with the default settings.
     pub fn builder() -> MemoryStorageBuilder {
         MemoryStorageBuilder::default()
     }
@@ -25,7 +25,24 @@ impl Default for MemoryStorage {
     }
 }
 
-/// Chooses the clock and the form of the keys of a [`MemoryStorage`], and what it reports of its dates.
+/// The settings of a [`MemoryStorage`]: its clock, and the guarantees that it reports.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::SystemTime;
+/// use icefield_storage::{ManualClock, PutMode, Key, Storage};
+/// use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let clock = Arc::new(ManualClock::new(SystemTime::UNIX_EPOCH));
+/// let storage = MemoryStorage::builder().clock(clock).build();
+/// let key = Key::parse("a")?;
+/// let _ = storage.put(&key, "1".into(), PutMode::Create.into()).await?;
+/// assert_eq!(storage.head(&key).await?.last_modified, Some(SystemTime::UNIX_EPOCH));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct MemoryStorageBuilder {
@@ -47,26 +64,26 @@ impl Default for MemoryStorageBuilder {
 }
 
 impl MemoryStorageBuilder {
-    /// Takes the times of modification from `clock`; default: the operating system's.
+    /// Sets the clock that dates objects; the operating system's unless set.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Reports `key_form` as the form of the keys; default: [`KeyForm::ObjectStorePath`].
+    /// Sets the form of the keys that the store reports; [`KeyForm::ObjectStorePath`] unless set.
     pub fn key_form(mut self, key_form: KeyForm) -> Self {
         self.key_form = key_form;
         self
     }
 
-    /// Reports that the clock of the machine dates the objects, as on a local disk; default: a clock of the store's own
-    /// does, as in a bucket.
+    /// Reports that the clock of the machine dates the objects, as on a local disk. Unless set, the store reports a
+    /// clock of its own, as a bucket has.
     pub fn host_dates(mut self) -> Self {
         self.host_dates = true;
         self
     }
 
-    /// Reports that requests cross a network, as those to a bucket do; default: they do not.
+    /// Reports that requests cross a network, as those to a bucket do. Off unless set.
     pub fn remote(mut self) -> Self {
         self.remote = true;
         self

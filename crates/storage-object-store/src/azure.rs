@@ -27,7 +27,17 @@ const PUT_BYTES: u64 = 4999 << 20;
 /// Deletions that fit into one batch.
 const BATCH: usize = 256;
 
-/// Opens a container of Azure Blob Storage, or what is below a prefix in it.
+/// The settings with which a container of Azure Blob Storage is opened.
+///
+/// ```no_run
+/// use icefield_storage_object_store::{AzureBuilder, AzureEnvironment};
+///
+/// # fn main() -> Result<(), icefield_storage::StorageError> {
+/// let storage = AzureBuilder::new("account", "container").environment(AzureEnvironment::read()).open()?;
+/// # let _ = storage;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 #[must_use = "nothing is opened before `open`"]
 pub struct AzureBuilder {
@@ -45,7 +55,7 @@ pub struct AzureBuilder {
 }
 
 impl AzureBuilder {
-    /// Begins to open a container of an account: anonymously, unless told otherwise.
+    /// Returns the settings of a container: anonymous, with all its keys.
     pub fn new(account: impl Into<String>, container: impl Into<String>) -> Self {
         let options = AdapterOptions::default().with(|options| {
             options.exact_versions = true;
@@ -76,7 +86,7 @@ impl AzureBuilder {
         self
     }
 
-    /// Signs nothing: for public containers. The default.
+    /// Signs no request: for public containers. The default.
     pub fn anonymous(mut self) -> Self {
         self.ambient = false;
         self.identity = Identity::Anonymous;
@@ -84,8 +94,8 @@ impl AzureBuilder {
         self
     }
 
-    /// Takes the identity from the environment, if none was set before. A key or a signature that the environment
-    /// says to be of another account is an error when the container is opened, and is never shown.
+    /// Takes the identity from the environment, if none is set yet. A key or a signature that the environment assigns
+    /// to another account is an error when the container is opened, and is never sent.
     pub fn environment(mut self, environment: AzureEnvironment) -> Self {
         if let Identity::Anonymous = self.identity {
             self.identity = environment.identity;
@@ -97,7 +107,7 @@ impl AzureBuilder {
         self
     }
 
-    /// Is a program of a tenant, which it proves with a secret. Tokens are renewed.
+    /// Uses the identity of an application of a tenant, proved by a secret. Tokens are renewed.
     pub fn client_secret(
         mut self,
         tenant: impl Into<String>,
@@ -121,21 +131,21 @@ impl AzureBuilder {
         self
     }
 
-    /// Shows a shared access signature: `sv=…&sig=…`.
+    /// Sends a shared access signature: `sv=…&sig=…`.
     pub fn sas_token(mut self, token: impl Into<String>) -> Self {
         self.ambient = false;
         self.identity = Identity::Sas(token.into());
         self
     }
 
-    /// Shows a bearer token. It is not renewed.
+    /// Sends a bearer token. It is not renewed.
     pub fn bearer_token(mut self, token: impl Into<String>) -> Self {
         self.ambient = false;
         self.identity = Identity::Bearer(token.into());
         self
     }
 
-    /// Asks for what to show before each request; the provider holds what is still good.
+    /// Asks `provider` for credentials before each request; the provider keeps those that are still valid.
     pub fn credentials(
         mut self,
         provider: Arc<dyn CredentialProvider<Credential = AzureCredential>>,
@@ -145,7 +155,7 @@ impl AzureBuilder {
         self
     }
 
-    /// Keeps to the keys below a prefix.
+    /// Limits the store to keys below a prefix, and hides the prefix.
     pub fn prefix(mut self, prefix: Prefix) -> Self {
         self.options.prefix = prefix;
         self
@@ -160,28 +170,28 @@ impl AzureBuilder {
         self
     }
 
-    /// Sets how requests are tried again, in how many parts, how many at a time.
+    /// Sets the retries, time-outs, sizes of parts and number of requests in flight.
     pub fn settings(mut self, settings: RemoteSettings) -> Self {
         self.options.settings = settings;
         self
     }
 
-    /// Waits by `clock`.
+    /// Sets the clock that waits.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Draws pauses and write ids from `entropy`.
+    /// Sets the source of randomness for pauses and write ids.
     pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
         self.entropy = entropy;
         self
     }
 
-    /// Opens the container. Sends nothing.
+    /// Opens the container. Sends no request.
     ///
     /// # Errors
-    /// [`StorageError::Misconfigured`] for an empty name, an endpoint that is no URL, a key that is none.
+    /// [`StorageError::Misconfigured`] for an empty name, an invalid endpoint or an invalid key.
     pub fn open(mut self) -> Result<RemoteStorage, StorageError> {
         let name = self.name();
         for (setting, text) in [("account", &self.account), ("container", &self.container)] {

@@ -15,7 +15,17 @@ use crate::client::{
 };
 use crate::index::{self, IndexEntry};
 
-/// Opens what a web server offers below a URL.
+/// The settings with which the files below a URL of a web server are opened, for reading.
+///
+/// ```no_run
+/// use icefield_storage_object_store::HttpBuilder;
+///
+/// # fn main() -> Result<(), icefield_storage::StorageError> {
+/// let storage = HttpBuilder::new("https://data.example.org/ocean").public_only().open()?;
+/// # let _ = storage;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 #[must_use = "nothing is opened before `open`"]
 pub struct HttpBuilder {
@@ -29,7 +39,7 @@ pub struct HttpBuilder {
 }
 
 impl HttpBuilder {
-    /// Begins to open what a web server offers below a URL, for reading.
+    /// Returns the settings of a web server's directory.
     pub fn new(url: impl Into<String>) -> Self {
         let options = AdapterOptions::read_only().with(|options| {
             options.attributes = false;
@@ -47,53 +57,53 @@ impl HttpBuilder {
         }
     }
 
-    /// Sets how names become keys: [`KeyForm::Raw`] for a bucket of S3 that is offered as a web site.
+    /// Sets the spelling of names in keys: [`KeyForm::Raw`] for a bucket of S3 that is served as a web site.
     pub fn key_form(mut self, key_form: KeyForm) -> Self {
         self.options.key_form = key_form;
         self
     }
 
-    /// Goes only to servers that any client can reach: addresses of this machine and of the network around it are refused,
-    /// and so are names that lead there, looked up anew for each connection.
+    /// Connects only to public servers: addresses of this machine and of the network around it are refused, and so are
+    /// names that lead there, looked up anew for each connection.
     pub fn public_only(mut self) -> Self {
         self.public_only = true;
         self
     }
 
-    /// Sends a header with each request, such as an `Authorization`. It is shown to no other party.
+    /// Sends a header with each request, such as an `Authorization`. It is sent to no other server.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// Sets how long making a connection may take. Default 5 s.
+    /// Sets the longest time that making a connection may take. Default 5 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = Some(timeout);
         self
     }
 
-    /// Sets how requests are tried again, in how many parts, how many at a time.
+    /// Sets the retries, time-outs, sizes of parts and number of requests in flight.
     pub fn settings(mut self, settings: RemoteSettings) -> Self {
         self.options.settings = settings;
         self
     }
 
-    /// Waits by `clock`.
+    /// Sets the clock that waits.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Draws pauses from `entropy`.
+    /// Sets the source of randomness for pauses.
     pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
         self.entropy = entropy;
         self
     }
 
-    /// Opens the server. Sends nothing.
+    /// Opens the server. Sends no request.
     ///
     /// # Errors
-    /// [`StorageError::Misconfigured`] if the URL is none.
+    /// [`StorageError::Misconfigured`] if the URL is invalid.
     pub fn open(mut self) -> Result<RemoteStorage, StorageError> {
         let (straight, plain) = self.straight()?;
         let name = shown(&self.url);
@@ -116,12 +126,12 @@ impl HttpBuilder {
         Ok(self.options.open_with(Arc::new(store), clock, entropy))
     }
 
-    /// Reads the page on which the server lists the directory at the URL, as nginx, Apache and Python's `http.server` write
-    /// it: the names that lie in it, sorted. Links that lead elsewhere are left out.
+    /// Reads the page on which the server lists the directory at the URL, in the form of nginx, Apache or Python's
+    /// `http.server`: the sorted names of its entries. Links that lead elsewhere are left out.
     ///
     /// # Errors
-    /// [`StorageError::Misconfigured`] if the URL is none, [`StorageError::Unsupported`] if the answer is no page,
-    /// [`StorageError::Unavailable`] if there is no answer.
+    /// [`StorageError::Misconfigured`] if the URL is invalid, [`StorageError::Unsupported`] if the answer is no such
+    /// page, [`StorageError::Unavailable`] if there is no answer.
     pub async fn index(self) -> Result<Vec<IndexEntry>, StorageError> {
         let (straight, plain) = self.straight()?;
         index::read(&self.url, &straight, plain, &*self.clock).await

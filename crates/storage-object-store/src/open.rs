@@ -10,13 +10,12 @@ use crate::AdapterOptions;
 use crate::adapter::Adapter;
 
 impl AdapterOptions {
-    /// Returns the store as a storage, on the system's clock. Sends nothing.
+    /// Returns the store as a [`Storage`](icefield_storage::Storage), on the system's clock. Sends no request.
     pub fn open(self, store: Arc<dyn ObjectStore>) -> RemoteStorage {
         self.open_with(store, Arc::new(SystemClock), Arc::new(SystemEntropy))
     }
 
-    /// Returns the store as a storage, with its waiting done by `clock`, and pauses and write ids drawn from
-    /// `entropy`.
+    /// Returns the store as a [`Storage`](icefield_storage::Storage) with these sources of time and randomness.
     pub fn open_with(
         self,
         store: Arc<dyn ObjectStore>,

@@ -3,57 +3,57 @@
 use icefield_storage::remote::RemoteSettings;
 use icefield_storage::{Capabilities, KeyForm, ObjectClass, Prefix};
 
-/// The promises of a store beyond the trait [`ObjectStore`](object_store::ObjectStore), and how it is used.
+/// The guarantees of a store beyond the trait [`ObjectStore`](object_store::ObjectStore), and the way it is used.
 ///
-/// The defaults suit a store that honours conditions (which is tried before the first conditional write), keeps
-/// user metadata, and lists in no order.
+/// The defaults suit a store that honours conditions (which is tried before the first conditional write), keeps user
+/// metadata, and lists in no order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AdapterOptions {
-    /// How errors name the store. Default: what its `Display` says.
+    /// The name of the store in errors. Default: its `Display`.
     pub name: Option<String>,
-    /// By which name this process knows the place, see [`Storage::place`](icefield_storage::Storage::place).
+    /// The name by which this process knows the place, see [`Storage::place`](icefield_storage::Storage::place).
     /// Default: the address of the store's handle.
     pub place: Option<String>,
-    /// Keeps to the keys below this prefix. Default: all keys.
+    /// The prefix below which keys lie. Default: all keys.
     pub prefix: Prefix,
-    /// How names become keys. Default: as every store but S3 has them.
+    /// The spelling of names in keys. Default: as on every store but S3.
     pub key_form: KeyForm,
-    /// Writes are accepted. Default: true.
+    /// Whether writes are accepted. Default: true.
     pub writable: bool,
-    /// `PutMode::Create` is honoured. Default: true.
+    /// Whether `PutMode::Create` is honoured. Default: true.
     pub conditional_create: bool,
-    /// `PutMode::Update` is honoured. Default: true.
+    /// Whether `PutMode::Update` is honoured. Default: true.
     pub conditional_update: bool,
-    /// The store is known to honour conditions, so that it is not tried. Default: false.
+    /// Whether the store is known to honour conditions, so that it is not tried. Default: false.
     pub known_conditions: bool,
-    /// No two writes ever give an object the same ETag. Default: false.
+    /// Whether no two writes ever give an object the same ETag. Default: false.
     pub exact_versions: bool,
-    /// ETags are quoted texts, and one that comes without quotes (in lists, say) is the same. Default: false.
+    /// Whether ETags are quoted texts, so that one without quotes, as in lists, is the same. Default: false.
     pub quoted_etags: bool,
-    /// The version id belongs to the state, beside the ETag (Google's generations). Default: false.
+    /// Whether the version id belongs to the state, in addition to the ETag (Google's generations). Default: false.
     pub version_ids: bool,
-    /// User metadata and content types are kept, so that a write recognises itself. Without them, a write whose
+    /// Whether user metadata and content types are kept, so that a write recognises itself. Without them, a write whose
     /// answer was lost stays in doubt. Default: true.
     pub attributes: bool,
-    /// A backslash is a character like any other. Otherwise keys with one are refused: Azure makes a slash of it.
-    /// Default: true.
+    /// Whether a backslash is a character like any other. Otherwise keys with one are refused: Azure makes a slash of
+    /// it. Default: true.
     pub backslashes: bool,
-    /// An acknowledged write survives a loss of power. Default: true.
+    /// Whether an acknowledged write survives a loss of power. Default: true.
     pub durable: bool,
-    /// Requests cross a network. Default: true.
+    /// Whether requests cross a network. Default: true.
     pub remote: bool,
-    /// Lists can be asked for: a plain web server has none. Default: true.
+    /// Whether the store can list: a plain web server cannot. Default: true.
     pub lists: bool,
-    /// Lists come in byte order and can begin anywhere at no cost, so that they are read in pages. Otherwise
-    /// each is read to its end and sorted before its first entry is handed out; one of more entries than
+    /// Whether lists come in byte order and can begin anywhere at no cost, so that they are read in pages. Otherwise
+    /// each is read to its end and sorted before its first entry is handed out; a list of more entries than
     /// [`RemoteSettings::list_entries`] is an error. Default: false.
     pub ordered_lists: bool,
-    /// Bytes of the largest object that one put makes. A stream with a condition may have as many, and no more than
-    /// 256 MiB, because it is collected in memory. Larger objects are written in parts, without a condition. Default:
-    /// 256 MiB.
+    /// The size in bytes of the largest object that one put makes. A stream with a condition may be as long, but no
+    /// longer than 256 MiB, because it is collected in memory. Larger objects are written in parts, without a
+    /// condition. Default: 256 MiB.
     pub put_bytes: u64,
-    /// Deletions in one request. Default: 1.
+    /// The number of deletions in one request. Default: 1.
     pub delete_keys: usize,
     /// The storage class of new objects of class metadata. Default: none, so that the store decides.
     pub metadata_storage_class: Option<String>,

@@ -15,14 +15,14 @@ use icefield_storage::BoxError;
 use crate::builder::https;
 use crate::credentials::{CredentialSource, Credentials};
 
-/// Looks where the programs of Amazon look, in their order. Keys are renewed before they expire.
+/// Keys from the places where Amazon's programs look, in the same order. Keys are renewed before they expire.
 ///
-/// The last place is the metadata service of a machine in Amazon's cloud; elsewhere no server answers there, which takes a
-/// few seconds to find out. `AWS_EC2_METADATA_DISABLED=true` leaves it out.
+/// The last place is the metadata service of a machine in Amazon's cloud; elsewhere no server answers there, and
+/// finding that out takes a few seconds. `AWS_EC2_METADATA_DISABLED=true` leaves it out.
 pub struct Ambient(DefaultCredentialsChain);
 
 impl Ambient {
-    /// Returns the chain of places. Sends nothing. `region`: of the services that hand out keys.
+    /// Returns the chain of places. Sends no request. `region` is that of the services that hand out keys.
     pub async fn new(region: Option<String>) -> Self {
         let config = ProviderConfig::without_region().with_http_client(https());
         let chain = DefaultCredentialsChain::builder().configure(config);
@@ -33,10 +33,10 @@ impl Ambient {
         Self(chain.build().await)
     }
 
-    /// Returns the chain of places if there is a key in one of them, `None` if none was ever set up.
+    /// Returns the chain of places if one of them has a key, `None` if none was ever set up.
     ///
     /// # Errors
-    /// The error of a place that is set up: a session that has ended, a service that refuses.
+    /// The error of a place that is set up: a session that has ended, or a service that refuses.
     pub async fn find(region: Option<String>) -> Result<Option<Self>, BoxError> {
         let chain = Self::new(region).await;
         match chain.0.provide_credentials().await {

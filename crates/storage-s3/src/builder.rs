@@ -23,7 +23,7 @@ pub use crate::bucket::Checksum;
 use crate::credentials::{Asked, CredentialSource, Credentials, Fixed, Provider};
 use crate::environment::Environment;
 
-/// Servers that speak S3 with habits of their own.
+/// A kind of server that speaks S3 and differs from Amazon's in its defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Preset {
@@ -48,7 +48,7 @@ enum Identity {
     Source(Arc<dyn CredentialSource>),
 }
 
-/// Opens a bucket, or what is below a prefix in it.
+/// The settings with which a bucket is opened.
 #[derive(Clone)]
 #[must_use = "nothing is opened before `open`"]
 pub struct S3Builder {
@@ -72,7 +72,7 @@ pub struct S3Builder {
 }
 
 impl S3Builder {
-    /// Begins to open a bucket: anonymously, in `us-east-1`, unless told otherwise.
+    /// Returns the settings of a bucket: anonymous, in `us-east-1`, with all its keys.
     pub fn new(bucket: impl Into<String>) -> Self {
         Self {
             bucket: bucket.into(),
@@ -95,54 +95,54 @@ impl S3Builder {
         }
     }
 
-    /// Keeps to the keys below a prefix.
+    /// Limits the store to keys below a prefix, and hides the prefix.
     pub fn prefix(mut self, prefix: Prefix) -> Self {
         self.prefix = prefix;
         self
     }
 
-    /// Follows the habits of a server that is not Amazon's.
+    /// Sets the defaults of a kind of server.
     pub fn preset(mut self, preset: Preset) -> Self {
         self.preset = preset;
         self
     }
 
-    /// Sets the region of the bucket. Default: `us-east-1`, or what the preset wants.
+    /// Sets the region of the bucket. Default: `us-east-1`, or that of the preset.
     pub fn region(mut self, region: impl Into<String>) -> Self {
         self.region = Some(region.into());
         self
     }
 
-    /// Sets the URL of the server, `http://…` or `https://…`. Default: Amazon's of the region.
+    /// Sets the URL of the server, `http://…` or `https://…`. Default: Amazon's server for the region.
     pub fn endpoint(mut self, endpoint: impl Into<String>) -> Self {
         self.endpoint = Some(endpoint.into());
         self
     }
 
-    /// Puts the bucket into the path of URLs, not into the host. Default: with an endpoint of one's own.
+    /// Sets whether URLs have the bucket in their path instead of their host. Default: only with an endpoint.
     pub fn path_style(mut self, path_style: bool) -> Self {
         self.path_style = Some(path_style);
         self
     }
 
-    /// Signs nothing: for public buckets. The default.
+    /// Signs no request: for public buckets. The default.
     pub fn anonymous(mut self) -> Self {
         self.identity = Identity::Anonymous;
         self
     }
 
-    /// Signs with a key.
+    /// Signs requests with a key.
     pub fn credentials(self, credentials: Credentials) -> Self {
         self.credential_source(Arc::new(Fixed(credentials)))
     }
 
-    /// Signs with keys that are renewed.
+    /// Signs requests with keys from a source, which are renewed before they expire.
     pub fn credential_source(mut self, source: Arc<dyn CredentialSource>) -> Self {
         self.identity = Identity::Source(source);
         self
     }
 
-    /// Takes credentials, region and endpoint from the environment, each where it was not set before.
+    /// Takes credentials, region and endpoint from the environment, each only if it is not set yet.
     pub fn environment(mut self, environment: Environment) -> Self {
         if let (Identity::Anonymous, Some(credentials)) = (&self.identity, environment.credentials)
         {
@@ -159,14 +159,14 @@ impl S3Builder {
         self
     }
 
-    /// Sets the storage class of new objects of one kind. Default: none, so that the bucket decides.
+    /// Sets the storage class of new objects of one kind, such as `STANDARD_IA`. Default: the bucket's.
     pub fn storage_class(mut self, class: ObjectClass, storage_class: impl Into<String>) -> Self {
         self.labels(class).storage_class = Some(storage_class.into());
         self
     }
 
-    /// Puts a tag on new objects of one kind. Life-cycle rules of a bucket may act on tags: make sure that none
-    /// deletes what carries this one; [`Storage::advice`](icefield_storage::Storage::advice) looks for such rules.
+    /// Sets a tag of new objects of one kind. Life-cycle rules of a bucket may act on tags: make sure that none deletes
+    /// objects with this tag; [`Storage::advice`](icefield_storage::Storage::advice) looks for such rules.
     pub fn tag(
         mut self,
         class: ObjectClass,
@@ -184,8 +184,8 @@ impl S3Builder {
         }
     }
 
-    /// Has the store check uploads with a digest, and downloads of whole objects where it kept one: these are
-    /// then read in one go, not in parts. Default: none; servers that are not Amazon's may not know it.
+    /// Lets the store verify uploads by a digest, and verifies downloads of whole objects where the store kept one:
+    /// these are then read in one request, not in parts. Default: none; servers other than Amazon's may not support it.
     pub fn checksum(mut self, checksum: Checksum) -> Self {
         self.checksum = Some(checksum);
         self
@@ -204,41 +204,40 @@ impl S3Builder {
         self
     }
 
-    /// Sends a header with each request that changes something.
+    /// Sends a header with each request that writes.
     pub fn write_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.write_headers.insert(name.into(), value.into());
         self
     }
 
-    /// Sets how long making a connection may take. Default 5 s.
+    /// Sets the longest time that making a connection may take. Default 5 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Sets how requests are tried again, in how many parts, how many at a time.
+    /// Sets the retries, time-outs, sizes of parts and number of requests in flight.
     pub fn settings(mut self, settings: RemoteSettings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Waits by `clock`, which also tells when credentials expire.
+    /// Sets the clock that waits, and that tells when credentials expire.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Draws pauses and write ids from `entropy`.
+    /// Sets the source of randomness for pauses and write ids.
     pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
         self.entropy = entropy;
         self
     }
 
-    /// Opens the bucket. Sends nothing.
+    /// Opens the bucket. Sends no request: a wrong name or key shows with the first one.
     ///
     /// # Errors
-    /// [`StorageError::Misconfigured`] for an empty bucket name, an endpoint that is no URL, a header that
-    /// is none.
+    /// [`StorageError::Misconfigured`] for an empty bucket name, an invalid endpoint or an invalid header.
     pub fn open(self) -> Result<RemoteStorage, StorageError> {
         let store = self.name();
         let wrong = |setting, problem: &str| {

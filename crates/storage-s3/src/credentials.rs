@@ -10,7 +10,7 @@ use aws_credential_types::provider::{ProvideCredentials, future};
 use icefield_storage::BoxError;
 use icefield_storage::remote::{Renewed, Secret, SecretSource};
 
-/// A key, and perhaps until when it is good. `Debug` shows no secret.
+/// A key that signs requests, and optionally the time until which it is valid. `Debug` shows no secret.
 #[derive(Clone)]
 pub struct Credentials {
     pub(crate) access_key: String,
@@ -30,14 +30,14 @@ impl Credentials {
         }
     }
 
-    /// Returns the key with the token of a temporary session.
+    /// Adds the token of a temporary session.
     #[must_use]
     pub fn with_session_token(mut self, token: impl Into<String>) -> Self {
         self.session_token = Some(token.into());
         self
     }
 
-    /// Returns the key with the time when it ceases to be good.
+    /// Sets the time until which the key is valid.
     #[must_use]
     pub fn with_expiry(mut self, expires: SystemTime) -> Self {
         self.expires = Some(expires);
@@ -56,7 +56,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// Something that hands out keys that expire: a vault, an identity service, a function of the user.
+/// A source of keys that expire: a vault, an identity service, a function of the user.
 #[async_trait]
 pub trait CredentialSource: fmt::Debug + Send + Sync + 'static {
     /// Returns a fresh key.

@@ -5,14 +5,21 @@ use std::path::{Path, PathBuf};
 
 use crate::credentials::Credentials;
 
-/// Settings as a user's environment has them.
+/// The settings of a user's environment: variables and profiles.
+///
+/// ```
+/// use icefield_storage_s3::Environment;
+///
+/// let variables = |name: &str| (name == "AWS_REGION").then(|| "eu-west-1".to_owned());
+/// assert_eq!(Environment::of(variables).region.as_deref(), Some("eu-west-1"));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
-    /// `AWS_ACCESS_KEY_ID` and its companions, or those of the profile.
+    /// `AWS_ACCESS_KEY_ID` and its companions, or the key of the profile.
     pub credentials: Option<Credentials>,
-    /// `AWS_REGION`, `AWS_DEFAULT_REGION`, or that of the profile.
+    /// `AWS_REGION`, `AWS_DEFAULT_REGION`, or the region of the profile.
     pub region: Option<String>,
-    /// `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, or that of the profile.
+    /// `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, or the endpoint of the profile.
     pub endpoint: Option<String>,
 }
 
@@ -22,7 +29,7 @@ impl Environment {
         Self::of(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
 
-    /// Reads variables from a function.
+    /// Reads variables from a function, for tests and for programs with settings of their own.
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
         let home = variable("HOME").or_else(|| variable("USERPROFILE"));
         let file = |name: &str, default: &str| -> Option<PathBuf> {

@@ -5,7 +5,7 @@ use icefield_storage::StorageError;
 
 use crate::AlphaError;
 
-/// Why an import failed. Unless it is [`ImportError::Refs`], the destination shows nothing of it.
+/// The reason why an import failed. Unless it is [`ImportError::Refs`], the destination shows nothing of it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
@@ -65,7 +65,7 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    /// Returns whether something may have been written of which the store did not say so.
+    /// Returns whether the store gave no answer to a write that may have happened.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         match self {

@@ -7,7 +7,7 @@ use icefield_core::ChunkIndex;
 
 use crate::AlphaId;
 
-/// Where the bytes of one chunk are.
+/// The place of the bytes of one chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// Here.
@@ -32,13 +32,13 @@ pub enum Payload {
     },
 }
 
-/// One chunk and where it is.
+/// One chunk and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkEntry {
     /// The number of the array's node.
     pub node: u32,
     /// The coordinates.
     pub index: ChunkIndex,
-    /// Where the bytes are.
+    /// The place of the bytes.
     pub payload: Payload,
 }
