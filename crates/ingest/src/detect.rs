@@ -4,7 +4,7 @@ use crate::archive::{Archive, ArchiveFile, ArchiveOptions, OpenUrl};
 use crate::kerchunk::read_kerchunk_with;
 use crate::{SourceError, read_netcdf3, read_zip};
 
-/// Kinds of archive files.
+/// The kind of an archive file, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ArchiveKind {
@@ -31,7 +31,7 @@ const SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 const GRIB: &[u8] = b"GRIB";
 
 impl ArchiveKind {
-    /// Looks at the beginning of a file. `None` if it is none of these.
+    /// Reads the beginning of a file and returns its kind; `None` if it is of no known kind.
     ///
     /// # Errors
     /// The errors of the store.
@@ -78,10 +78,10 @@ impl ArchiveKind {
     }
 }
 
-/// Reads what an archive file holds, whatever of the kinds it is. `files` opens what a file of references refers to.
+/// Reads an archive file of any known kind. `files` opens the files that a file of references refers to.
 ///
 /// # Errors
-/// [`SourceError::Damaged`] for a file of no known kind, and those of its reader.
+/// [`SourceError::Damaged`] for a file of no known kind, and the errors of its reader.
 pub async fn read_archive(file: ArchiveFile, files: &dyn OpenUrl) -> Result<Archive, SourceError> {
     read_archive_with(file, files, ArchiveOptions::default()).await
 }

@@ -23,7 +23,7 @@ use crate::archive::of_tree;
 use crate::names::DOCUMENT;
 use crate::{ChunkEntry, Hierarchy, Source, SourceError};
 
-/// The source for a Zarr v3 hierarchy in a plain directory. Needs a tokio runtime to be read on.
+/// A Zarr v3 hierarchy in a plain directory as a [`Source`](crate::Source). It must be read on a tokio runtime.
 #[derive(Clone, Debug)]
 pub struct ZarrDirectory(Root);
 
@@ -40,7 +40,8 @@ impl ZarrDirectory {
         Self::opened(path.as_ref(), true)
     }
 
-    /// Opens a directory without a descriptor that is kept: each read looks the path up anew. For one of many.
+    /// Opens a directory without keeping it open: each read looks the path up anew. For one of many directories, which
+    /// would need too many file descriptors.
     ///
     /// # Errors
     /// As [`ZarrDirectory::open`].

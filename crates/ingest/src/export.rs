@@ -91,13 +91,13 @@ struct Chunk {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExportReport {
-    /// Groups.
+    /// The number of groups.
     pub groups: u64,
-    /// Arrays.
+    /// The number of arrays.
     pub arrays: u64,
-    /// Chunks.
+    /// The number of chunks.
     pub chunks: u64,
-    /// Bytes of those chunks.
+    /// The bytes of these chunks.
     pub bytes: u64,
 }
 
@@ -117,6 +117,24 @@ impl ExportReport {
 ///
 /// What is written is up to a [`Dialect`]: by default [`ZarrV3`], byte for byte what the session has. Only the
 /// consolidated metadata of groups is left out: a copy of their children that a repository does not keep up to date.
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_core::{BranchName, Repository};
+/// use icefield_ingest::{Destination, Export, StorageTree};
+/// use icefield_storage::Prefix;
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let repository = Repository::create(Arc::new(MemoryStorage::new())).await?;
+/// let session = repository.read_session(BranchName::main()).await?;
+/// let bucket = StorageTree::new(Arc::new(MemoryStorage::new()), Prefix::parse("sea.zarr")?);
+/// let report = Export::new(session).run_to(&Destination::Tree(bucket)).await?;
+/// assert_eq!((report.groups, report.chunks), (1, 0));
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "nothing is exported before it is run"]
 pub struct Export {
     session: Session,
@@ -139,7 +157,7 @@ impl fmt::Debug for Export {
 }
 
 impl Export {
-    /// Begins an export of what a session sees, its uncommitted edits included.
+    /// Returns an export of the hierarchy that a session sees, including its uncommitted edits.
     pub fn new(session: Session) -> Self {
         Self {
             session,
@@ -151,25 +169,25 @@ impl Export {
         }
     }
 
-    /// Refuses a destination at or below this directory: that of the repository, whose files it would mix with.
+    /// Refuses a destination at or below this directory: that of the repository, whose files an export would mix with.
     pub fn outside(mut self, repository: impl Into<PathBuf>) -> Self {
         self.outside = Some(repository.into());
         self
     }
 
-    /// Sets how much is under way at once.
+    /// Sets the bounds on the work that is under way at the same time.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Tells `progress` how far the export is.
+    /// Sets the receiver of progress reports.
     pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
         self.progress = progress;
         self
     }
 
-    /// Ends early, as [`ExportError::Interrupted`], once `interrupt` is raised, as long as not everything is written.
+    /// Ends early, as [`ExportError::Interrupted`], once `interrupt` is raised, unless everything is written already.
     pub fn interruptible(mut self, interrupt: &Interrupt) -> Self {
         self.interrupt = interrupt.clone();
         self
@@ -201,8 +219,8 @@ impl Export {
     /// Writes to any destination.
     ///
     /// # Errors
-    /// The first thing that does not fit, by name. A directory or zip file is not there then; of a tree on a storage
-    /// backend, [`ExportError::Partly`] says what is left.
+    /// [`ExportError`] with the name of the node that does not fit. A directory or zip file does not exist then; for a
+    /// tree on a storage backend, [`ExportError::Partly`] names what is left.
     #[tracing::instrument(level = "debug", skip_all)]
     pub async fn run_to(&self, destination: &Destination) -> Result<ExportReport, ExportError> {
         let nodes = self.interrupt.unless(self.nodes(None)).await??;

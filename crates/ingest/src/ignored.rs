@@ -3,7 +3,7 @@
 /// Names kept as examples.
 const EXAMPLES: usize = 20;
 
-/// Things in a source that belong to no node and were left out.
+/// Entries of a source that belong to no node and were left out. All are counted, and the first few are named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ignored {
     count: u64,
@@ -17,7 +17,7 @@ impl Ignored {
         Self { count, examples }
     }
 
-    /// Notes one more.
+    /// Adds an entry.
     pub fn note(&mut self, name: impl Into<String>) {
         self.count += 1;
         if self.examples.len() < EXAMPLES {
@@ -32,7 +32,7 @@ impl Ignored {
         self.examples.extend(other.examples.into_iter().take(room));
     }
 
-    /// Returns how many there were.
+    /// Returns the number of entries.
     pub fn count(&self) -> u64 {
         self.count
     }

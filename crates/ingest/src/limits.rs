@@ -7,16 +7,24 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Bytes that one permit stands for; a semaphore counts no further than `u32`.
 const UNIT: u64 = 1 << 10;
 
-/// Bounds on what an import or export has under way at once.
+/// The bounds on the work of an import or export that is under way at the same time. They bound its memory, whatever
+/// the size of the data.
+///
+/// ```
+/// use icefield_ingest::Limits;
+///
+/// let small = Limits::default().with_chunks(4).with_bytes(8 << 20);
+/// assert_eq!(small.chunks, 4);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Chunks being copied. Default 16.
+    /// The number of chunks that are copied at the same time. Default 16.
     pub chunks: usize,
-    /// Bytes of chunks held in memory. A larger chunk is copied alone. Default 32 MiB.
+    /// The memory for encoded chunks, in bytes. A larger chunk is copied alone. Default 32 MiB.
     pub bytes: u64,
-    /// Bytes held where chunks are put together of the elements of others, which are decoded for that. What needs more to make
-    /// a single chunk has it, and is alone. Default 128 MiB.
+    /// The memory for decoded elements, in bytes, where chunks are put together of the elements of others. Work that
+    /// needs more to make a single chunk has it, and is alone. Default 128 MiB.
     pub elements: u64,
 }
 
@@ -31,21 +39,21 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Returns the limits with another bound on chunks; at least one.
+    /// Sets the number of chunks that are copied at the same time; at least one.
     #[must_use]
     pub fn with_chunks(mut self, chunks: usize) -> Self {
         self.chunks = chunks.max(1);
         self
     }
 
-    /// Returns the limits with another bound on bytes; at least 1 KiB, at most 1 TiB.
+    /// Sets the memory for encoded chunks, in bytes; at least 1 KiB, at most 1 TiB.
     #[must_use]
     pub fn with_bytes(mut self, bytes: u64) -> Self {
         self.bytes = bytes.clamp(UNIT, 1 << 40);
         self
     }
 
-    /// Returns the limits with another bound on the bytes of elements; at least 1 KiB, at most 1 TiB.
+    /// Sets the memory for decoded elements, in bytes; at least 1 KiB, at most 1 TiB.
     #[must_use]
     pub fn with_elements(mut self, bytes: u64) -> Self {
         self.elements = bytes.clamp(UNIT, 1 << 40);

@@ -17,15 +17,15 @@ use crate::{ImportError, Limits, Progress};
 /// Chunks that are listed before their bytes are read together.
 const BATCH: usize = 1024;
 
-/// The report of the copies.
+/// The number of virtual chunks that were copied into the repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MaterializeReport {
-    /// Arrays that had virtual chunks.
+    /// The number of arrays that had virtual chunks.
     pub arrays: u64,
-    /// Chunks.
+    /// The number of chunks that were copied.
     pub chunks: u64,
-    /// Bytes of those chunks.
+    /// The bytes of these chunks.
     pub bytes: u64,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Debug for Materialize {
 }
 
 impl Materialize {
-    /// Begins with all that is at and below a path.
+    /// Returns the copying of all virtual chunks at and below a path.
     pub fn new(path: NodePath) -> Self {
         Self {
             path,
@@ -61,8 +61,9 @@ impl Materialize {
         }
     }
 
-    /// Copies only one of so many parts, by its number from 0 on: the chunks of a run of places in the grids of the arrays.
-    /// [`Materialize::stage`] of each part in a fork of one session, all merged, comes to the whole.
+    /// Copies only one of several parts, by its number from 0 on: the chunks of a run of places in the grids of the
+    /// arrays. [`Materialize::stage`] of each part in a fork of one session, all merged, has the same result as the
+    /// whole.
     pub fn part(mut self, number: u32, of: u32) -> Self {
         self.part = GridPart::new(number, of);
         self
@@ -70,7 +71,7 @@ impl Materialize {
 
     operation_methods!("ImportError", "the branch is not being moved");
 
-    /// Copies on a branch, in one commit. `None`: there is no virtual chunk, and no commit. On any error, and if it is
+    /// Copies on a branch, in one commit. The commit is `None` if there is no virtual chunk. On any error, and if it is
     /// stopped, the branch is where it was.
     ///
     /// # Errors
@@ -91,8 +92,8 @@ impl Materialize {
         Ok((report, commit))
     }
 
-    /// Puts the copies into a writable session without committing them. After an error the session holds part of them:
-    /// discard it.
+    /// Puts the copies into a writable session without committing them. After an error the session holds a part of
+    /// them: discard it.
     ///
     /// # Errors
     /// As [`Materialize::run`].

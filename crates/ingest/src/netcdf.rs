@@ -17,10 +17,10 @@ pub use generate::archive_of_cdl;
 pub use read::VariableReader;
 pub(crate) use read::document_of;
 
-/// Returns what a session sees as a dataset.
+/// Returns the hierarchy of a session as a netCDF dataset.
 ///
 /// # Errors
-/// [`NetcdfError::Dataset`] for an array that netCDF has no type for, by its path.
+/// [`NetcdfError::Dataset`] for an array whose type netCDF does not have, by its path.
 pub fn dataset_of(session: &Session) -> Result<Dataset, NetcdfError> {
     let mut documents = BTreeMap::new();
     for node in session.nodes(&NodePath::root())? {

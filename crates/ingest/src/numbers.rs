@@ -17,7 +17,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// Returns the nearest float.
+    /// Returns the nearest floating-point number.
     pub fn to_f64(self) -> f64 {
         match self {
             Self::Integer(number) => number as f64,

@@ -8,13 +8,13 @@ use crate::{ImportError, Progress};
 /// errors, and until when it can be interrupted.
 macro_rules! operation_methods {
     ($error:literal, $until:literal) => {
-        /// Sets how much is under way at once.
+        /// Sets the bounds on the work that is under way at the same time.
         pub fn limits(mut self, limits: crate::Limits) -> Self {
             self.limits = limits;
             self
         }
 
-        /// Tells `progress` how far it is.
+        /// Sets the receiver of progress reports.
         pub fn progress(mut self, progress: std::sync::Arc<dyn crate::Progress>) -> Self {
             self.progress = progress;
             self

@@ -23,7 +23,7 @@ pub(crate) const ATTRIBUTES: [&str; 5] = [
     "_Unsigned",
 ];
 
-/// Why a number cannot be stored as another array stores its own.
+/// The reason why a number cannot be stored in the encoding of another array.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackingError {

@@ -2,31 +2,31 @@
 
 use icefield_core::{ArrayMetadata, NodePath};
 
-/// Receives reports of how far an import or export is, from the task that runs it. An implementation does little: the copying
-/// waits.
+/// Receives the progress of an import or export, on the task that runs it. Implementations must return quickly, because
+/// the copying waits. `()` ignores all reports.
 pub trait Progress: Send + Sync {
-    /// There are at most so many chunks more. Arrays may have fewer than their grid has room for; those that
-    /// are not there are reported as [`Progress::absent`].
+    /// Adds chunks that are expected at most. An array may have fewer than its grid has room for; those that do not
+    /// exist are reported by [`Progress::absent`].
     fn expected(&self, chunks: u64) {
         let _ = chunks;
     }
 
-    /// The chunks of an array are being looked for.
+    /// Reports that the chunks of an array are being listed.
     fn array(&self, path: &NodePath) {
         let _ = path;
     }
 
-    /// A chunk of so many bytes has been dealt with.
+    /// Reports that a chunk of this many bytes is done.
     fn chunk(&self, bytes: u64) {
         let _ = bytes;
     }
 
-    /// So many of the expected chunks do not exist.
+    /// Reports expected chunks that do not exist.
     fn absent(&self, chunks: u64) {
         let _ = chunks;
     }
 
-    /// All chunks are there; the commit, or the final rename, begins.
+    /// Reports that all chunks are done, and that the commit or the final rename begins.
     fn finishing(&self) {}
 }
 

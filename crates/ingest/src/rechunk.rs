@@ -19,15 +19,15 @@ use crate::operation::{self, operation_methods};
 use crate::plan::document_error;
 use crate::{ChunkLayout, ImportError, LayoutError, Limits, PlanError, Progress};
 
-/// How the chunks of an array are laid out.
+/// The layout of the chunks of an array.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ArrayLayout {
-    /// Elements of a chunk per dimension; inside of shards, if there are any.
+    /// The number of elements of a chunk along each dimension; inside of shards, if there are any.
     pub chunk_shape: Vec<u64>,
-    /// Elements of a shard per dimension.
+    /// The number of elements of a shard along each dimension, if there are shards.
     pub shard_shape: Option<Vec<u64>>,
-    /// Names of the codecs, in the order of encoding; that of shards first.
+    /// The names of the codecs, in the order of encoding; that of shards first.
     pub codecs: Vec<String>,
 }
 
@@ -35,25 +35,25 @@ pub struct ArrayLayout {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RechunkPlan {
-    /// Elements per dimension.
+    /// The number of elements of each dimension.
     pub shape: Vec<u64>,
     /// The layout as it is.
     pub before: ArrayLayout,
     /// The layout that was asked for.
     pub after: ArrayLayout,
-    /// Whether there is anything to do: chunks, shards or codecs differ, or the levels of codecs.
+    /// Whether the layouts differ: in chunks, shards, codecs, or the levels of codecs.
     pub is_needed: bool,
-    /// Chunks, or shards, that exist.
+    /// The number of chunks, or shards, that exist.
     pub chunks_before: u64,
-    /// Their bytes.
+    /// The bytes of these chunks.
     pub bytes_before: u64,
-    /// Chunks, or shards, that there would be, if all elements are written.
+    /// The number of chunks, or shards, after the rechunking, if all elements are written.
     pub chunks: u64,
-    /// Bytes of their elements before they are encoded.
+    /// The bytes of their elements before they are encoded.
     pub element_bytes: u64,
-    /// Chunks that would be decoded if all existed: one counts as often as it is.
+    /// The number of chunks that would be decoded if all existed; one counts as often as it is decoded.
     pub decodes: u64,
-    /// Bytes that would be held at least while that is done.
+    /// The least memory, in bytes, that the rechunking takes.
     pub held: u64,
 }
 
@@ -65,19 +65,19 @@ pub struct RechunkReport {
     pub before: ArrayLayout,
     /// The layout as it is now.
     pub after: ArrayLayout,
-    /// Whether there was anything to do.
+    /// Whether the layouts differed.
     pub was_needed: bool,
-    /// Chunks, or shards, that there were.
+    /// The number of chunks, or shards, before.
     pub chunks_before: u64,
-    /// Their bytes.
+    /// The bytes of these chunks.
     pub bytes_before: u64,
-    /// Chunks, or shards, that were written.
+    /// The number of chunks, or shards, that were written.
     pub chunks: u64,
-    /// Their bytes.
+    /// The bytes of the written chunks.
     pub bytes: u64,
-    /// Chunks that were decoded.
+    /// The number of chunks that were decoded.
     pub decoded: u64,
-    /// The most bytes that were held at once: chunks encoded, decoded, and put together.
+    /// The most memory, in bytes, that was held at the same time: chunks encoded, decoded, and put together.
     pub held: u64,
 }
 
@@ -92,7 +92,7 @@ impl RechunkReport {
         }
     }
 
-    /// Adds what another part of the same rechunking wrote; memory is that of the one which held the most.
+    /// Adds the counts of another part of the same rechunking; the memory is that of the part which held the most.
     pub fn add(&mut self, part: Self) {
         self.chunks += part.chunks;
         self.bytes += part.bytes;
@@ -109,6 +109,28 @@ impl RechunkReport {
 /// - [`Rechunk::run`] comes after commits of other sessions that landed meanwhile; one that touches the array is a conflict, by
 ///   the rules of [`Detector::Strict`]. The chunks that the array had belong to
 ///   earlier snapshots; a collection frees them once these are expired.
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_core::{BranchName, NodePath, Repository, WriteMode};
+/// use icefield_ingest::{ChunkLayout, ChunkLength, Rechunk};
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let repository = Repository::create(Arc::new(MemoryStorage::new())).await?;
+/// # let session = repository.write_session(BranchName::main()).await?;
+/// # let document = r#"{"zarr_format": 3, "node_type": "array", "shape": [8], "data_type": "int8",
+/// #     "dimension_names": ["x"], "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+/// #     "chunk_key_encoding": {"name": "default"}, "fill_value": 0, "codecs": [{"name": "bytes"}]}"#;
+/// let path = NodePath::parse("/depth")?;
+/// # session.set_metadata(&path, document.into(), WriteMode::Overwrite).await?;
+/// let layout = ChunkLayout::kept().with_chunks(ChunkLength::parse_each("x=4")?);
+/// let plan = Rechunk::new(path, layout).plan(&session).await?;
+/// assert_eq!((plan.before.chunk_shape, plan.after.chunk_shape), (vec![2], vec![4]));
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "nothing is rechunked before it is run"]
 pub struct Rechunk {
     path: NodePath,
@@ -137,7 +159,7 @@ struct Prepared {
 }
 
 impl Rechunk {
-    /// Begins with an array and the layout that it gets.
+    /// Returns a rechunking of an array to a layout.
     pub fn new(path: NodePath, layout: ChunkLayout) -> Self {
         Self {
             path,
@@ -150,12 +172,12 @@ impl Rechunk {
 
     operation_methods!("ImportError", "the branch is not being moved");
 
-    /// Rechunks on a branch, in one commit. `None`: the array has the layout already, and there is no commit. On any error, and
+    /// Rechunks on a branch, in one commit. The commit is `None` if the array has the layout already. On any error, and
     /// if it is stopped, the branch is where it was.
     ///
     /// # Errors
-    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], [`PlanError::Layout`], [`PlanError::NotRecoded`]; the first
-    /// chunk that cannot be read, by name.
+    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], [`PlanError::Layout`], [`PlanError::NotRecoded`];
+    /// the first chunk that cannot be read, by name.
     pub async fn run(
         &self,
         repository: &Repository,
@@ -172,10 +194,10 @@ impl Rechunk {
         Ok((report, commit))
     }
 
-    /// Finds out what [`Rechunk::run`] would do. No chunk is read.
+    /// Returns what [`Rechunk::run`] would do. No chunk is read.
     ///
     /// # Errors
-    /// As [`Rechunk::run`], for what can be known without reading chunks.
+    /// As [`Rechunk::run`], for faults that can be found without reading chunks.
     pub async fn plan(&self, session: &Session) -> Result<RechunkPlan, ImportError> {
         let planned = async {
             let mut plan = self.prepare(session, session).await?.plan;
@@ -185,8 +207,8 @@ impl Rechunk {
         self.interrupt.unless(planned).await?
     }
 
-    /// Rechunks in a writable session without committing; what the session has edited so far counts. After an error the
-    /// session holds a part: discard it.
+    /// Rechunks in a writable session without committing; the session's edits count. After an error the session holds a
+    /// part of the work: discard it.
     ///
     /// # Errors
     /// As [`Rechunk::run`].
@@ -205,11 +227,11 @@ impl Rechunk {
         Ok(report)
     }
 
-    /// Gives the array its new document in a writable session, and takes its chunks away: the first step where the work is done
-    /// in parts. [`Rechunk::run_part`] reads them in a fork that was made before.
+    /// Gives the array its new document in a writable session, and removes its chunks: the first step of a rechunking
+    /// in parts. [`Rechunk::run_part`] reads the chunks in a fork that was made before.
     ///
     /// # Errors
-    /// As [`Rechunk::run`], for what can be known without reading chunks.
+    /// As [`Rechunk::run`], for faults that can be found without reading chunks.
     pub async fn begin(&self, session: &Session) -> Result<RechunkReport, ImportError> {
         let Prepared { plan, array, work } = self.prepare(session, session).await?;
         let mut report = RechunkReport::of(plan);

@@ -28,21 +28,21 @@ use axis::Coordinate;
 use read::NumberReader;
 use spread::Spread;
 
-/// The most elements of a slice; dimensions that are longer lose all but every nth element.
+/// The largest numbers of elements of a slice. A longer dimension is thinned to every nth element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SliceBounds {
-    /// Along the first of two dimensions.
+    /// The number of elements along the first of two dimensions.
     pub rows: usize,
-    /// Along the second of two dimensions.
+    /// The number of elements along the second of two dimensions.
     pub columns: usize,
-    /// Along the only dimension.
+    /// The number of elements along the only dimension.
     pub line: usize,
 }
 
-/// Numbers of an array along one or two of its dimensions.
+/// The numbers of an array along one or two of its dimensions.
 #[derive(Clone, Debug)]
 pub struct ArraySlice {
-    /// Elements of the array per dimension.
+    /// The number of elements of each dimension of the array.
     pub shape: Vec<u64>,
     /// The attribute `units`.
     pub units: Option<String>,
@@ -50,24 +50,24 @@ pub struct ArraySlice {
     pub long_name: Option<String>,
     /// The dimensions of the slice, the last one fastest.
     pub axes: Vec<SliceAxis>,
-    /// The other dimensions.
+    /// The other dimensions, each with the position at which it is fixed.
     pub fixed: Vec<FixedDimension>,
     /// The decoded numbers; NaN where one is missing.
     pub numbers: Vec<f64>,
-    /// Chunks that were looked for, those of coordinates left out.
+    /// The number of chunks that were read, without those of coordinates.
     pub chunks: u64,
 }
 
 /// A dimension of which a slice has one element.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FixedDimension {
-    /// The name, or the number of a dimension without one.
+    /// The name of the dimension, or its number if it has none.
     pub name: String,
-    /// The element.
+    /// The index of the element.
     pub index: u64,
-    /// Elements of the dimension.
+    /// The number of elements of the dimension.
     pub length: u64,
-    /// No position was given, so that it is the first element.
+    /// Whether no position was given, so that it is the first element.
     pub is_default: bool,
     /// The value or time of the element in the coordinate.
     pub label: Option<String>,

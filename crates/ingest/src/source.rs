@@ -22,7 +22,7 @@ pub struct SourceNode {
 }
 
 impl SourceNode {
-    /// Checks a document by the rules for new nodes.
+    /// Checks a document by the rules for new nodes. `limit` is its largest length in bytes.
     ///
     /// # Errors
     /// The rule that it breaks.
@@ -47,12 +47,12 @@ impl SourceNode {
         &self.document
     }
 
-    /// Returns what the document says.
+    /// Returns the parsed metadata of the node.
     pub fn metadata(&self) -> &NodeMetadata {
         &self.metadata
     }
 
-    /// Returns what the document says of an array; `None` if it is a group.
+    /// Returns the parsed metadata of an array; `None` for a group.
     pub fn array(&self) -> Option<&ArrayMetadata> {
         self.metadata.array()
     }
@@ -81,22 +81,22 @@ impl SharedNodes {
 pub struct Hierarchy {
     /// The nodes by path, from the root of the source. A group that only its children imply may be missing.
     pub nodes: BTreeMap<NodePath, SourceNode>,
-    /// Files or objects between the nodes that belong to none.
+    /// The files or objects between the nodes that belong to none.
     pub ignored: Ignored,
     /// Warnings of an import.
     pub warnings: Vec<String>,
-    /// Nodes that are not among them, because Zarr has no words for them. An import that does not leave them out fails.
+    /// The nodes that are missing here because Zarr cannot express them. An import that does not leave them out fails.
     pub unsupported: Vec<Unsupported>,
 }
 
-/// A node that a source has and that cannot be had; what is below it cannot either.
+/// A node of a source that cannot be imported; nodes below it cannot either.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {
-    /// Its path in the source.
+    /// The path of the node in the source.
     pub path: NodePath,
-    /// The file that has it.
+    /// The name of the file that has it.
     pub name: String,
-    /// The obstacle.
+    /// The reason, as a sentence.
     pub reason: String,
 }
 
@@ -117,7 +117,7 @@ impl Unsupported {
     }
 }
 
-/// One thing found where the chunks of an array are.
+/// An entry that was found where the chunks of an array are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChunkEntry {
     /// A chunk.
@@ -134,29 +134,30 @@ pub enum ChunkEntry {
     },
 }
 
-/// Where the chunks of an array lie.
+/// The places of the chunks of an array in files.
 #[derive(Debug)]
 pub struct References<'a> {
-    /// The files, as references name them.
+    /// The files, by the locations that references have.
     pub sources: Vec<VirtualSource>,
-    /// For each row of the extents, which of them.
+    /// The position of the file in that list, for each row of the extents.
     pub source: Vec<u32>,
-    /// Which bytes of which of them are which chunk.
+    /// The ranges of bytes that are chunks.
     pub extents: Cow<'a, ChunkExtents>,
-    /// Chunks that lie in no file.
+    /// The chunks that lie in no file, with their bytes.
     pub made: Cow<'a, [(ChunkIndex, Bytes)]>,
 }
 
-/// A hierarchy to import: nodes with Zarr v3 documents, and the encoded bytes of their chunks.
+/// A hierarchy to import: nodes with Zarr v3 documents, and the encoded bytes of their chunks. Implement it to import
+/// from a format of your own.
 ///
-/// `Display` is what messages call the source. A source that is not Zarr v3 itself makes up the documents
-/// that describe its arrays.
+/// `Display` gives the name of the source in messages. A source that is not Zarr v3 itself makes the documents that
+/// describe its arrays.
 #[async_trait]
 pub trait Source: fmt::Debug + fmt::Display + Send + Sync + 'static {
     /// Reads all nodes.
     ///
     /// # Errors
-    /// Also for a part that is damaged: nothing is left out silently.
+    /// [`SourceError`] for any part that is damaged: nothing is left out silently.
     async fn hierarchy(&self) -> Result<Hierarchy, SourceError>;
 
     /// Lists the chunks of an array that exist, in any order, each once.
@@ -178,10 +179,10 @@ pub trait Source: fmt::Debug + fmt::Display + Send + Sync + 'static {
         length: u64,
     ) -> Result<Bytes, SourceError>;
 
-    /// Returns where the chunks of an array lie in files, so that they can be referred to.
+    /// Returns the places of the chunks of an array in files, so that an import can refer to them.
     ///
     /// # Errors
-    /// Why they cannot. By default, no source can say.
+    /// The reason why they cannot be referred to. By default, no source knows places.
     fn references(&self, path: &NodePath) -> Result<References<'_>, String> {
         let _ = path;
         Err("this kind of source holds no bytes that could be referred to".to_owned())
@@ -192,19 +193,19 @@ pub trait Source: fmt::Debug + fmt::Display + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Returns whether the chunks of an array are at hand, so that copying them costs no reading.
+    /// Returns whether the chunks of an array are in memory, so that copying them reads nothing.
     fn is_at_hand(&self, path: &NodePath) -> bool {
         let _ = path;
         false
     }
 
-    /// Returns a text that is another one once a file of the source is another one, by its size and its version; `None` if the
-    /// source cannot tell. What was imported of the same state need not be imported again.
+    /// Returns a text that changes when a file of the source changes, by its size and its version; `None` if the source
+    /// cannot tell. A resumed import skips chunks of a source in the same state.
     fn state(&self) -> Option<String> {
         None
     }
 
-    /// Returns whether only what a plan needs of the source is known, as of those of a [`Survey`](crate::Survey).
+    /// Returns whether the source has only the part that a plan needs, as those of a [`Survey`](crate::Survey) have.
     fn is_survey(&self) -> bool {
         false
     }
@@ -214,6 +215,6 @@ pub trait Source: fmt::Debug + fmt::Display + Send + Sync + 'static {
         false
     }
 
-    /// Returns what messages call a chunk: the name of its file, for instance.
+    /// Returns the name of a chunk in messages: that of its file, for instance.
     fn chunk_name(&self, path: &NodePath, array: &ArrayMetadata, index: &[u32]) -> String;
 }

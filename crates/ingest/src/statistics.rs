@@ -22,7 +22,7 @@ use summary::Accumulator;
 /// Most summaries of one array: the longest dimension that `by` takes.
 const MOST_ROWS: u64 = 1 << 20;
 
-/// Why an array has no statistics.
+/// The reason why an array has no statistics.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StatisticsError {
@@ -61,18 +61,18 @@ pub enum StatisticsError {
     },
 }
 
-/// The description of the numbers of an array.
+/// A summary of the numbers of an array.
 #[derive(Clone, Debug)]
 pub struct ArrayStatistics {
-    /// Elements per dimension.
+    /// The number of elements of each dimension.
     pub shape: Vec<u64>,
     /// The attribute `units`.
     pub units: Option<String>,
     /// All numbers.
     pub all: Summary,
-    /// How often numbers of which size occur; `None` if there are no finite ones.
+    /// The counts of numbers by size; `None` if there are no finite ones.
     pub histogram: Option<Histogram>,
-    /// The numbers at each index of the dimension that was asked for; empty if none was.
+    /// The summaries at each index of the requested dimension; empty if none was requested.
     pub by: Vec<Summary>,
 }
 

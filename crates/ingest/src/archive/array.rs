@@ -15,11 +15,11 @@ use crate::source::Unsupported;
 /// Arrays and groups of one or more files.
 #[derive(Clone, Debug, Default)]
 pub struct Archive {
-    /// The files that chunks lie in. [`ChunkExtents`] name them by position.
+    /// The files that hold the chunks. [`ChunkExtents`] name them by position.
     pub files: Vec<ArchiveFile>,
     /// The nodes by path. Groups that only their children imply may be missing.
     pub nodes: BTreeMap<NodePath, ArchiveNode>,
-    /// Files or objects between the nodes that belong to none.
+    /// The files or objects between the nodes that belong to none.
     pub ignored: Ignored,
     /// Warnings of an import.
     pub warnings: Vec<String>,
@@ -39,12 +39,12 @@ pub enum ArchiveNode {
     Array(Box<ArchiveArray>),
 }
 
-/// An array as its file has it, in the terms of Zarr v3.
+/// An array of a file, in the terms of Zarr v3.
 #[derive(Clone, Debug)]
 pub struct ArchiveArray {
-    /// Elements per dimension.
+    /// The number of elements of each dimension.
     pub shape: Vec<u64>,
-    /// Elements per chunk and dimension, each at least one.
+    /// The number of elements of a chunk along each dimension, each at least one.
     pub chunk_shape: Vec<u64>,
     /// The `data_type` of the document: a name, or an object with a name and a configuration.
     pub data_type: Value,
@@ -52,7 +52,7 @@ pub struct ArchiveArray {
     pub fill_value: Value,
     /// The `codecs` of the document, in the order of encoding.
     pub codecs: Vec<Value>,
-    /// Names of the dimensions; empty if none has one.
+    /// The names of the dimensions; empty if none has one.
     pub dimension_names: Vec<Option<String>>,
     /// The attributes.
     pub attributes: Map<String, Value>,
@@ -63,7 +63,7 @@ pub struct ArchiveArray {
 /// The chunks of an array.
 #[derive(Clone, Debug)]
 pub enum ArchiveChunks {
-    /// In the files, encoded as the codecs say.
+    /// Chunks in the files, encoded as the codecs say.
     InFiles(ChunkExtents),
     /// In the files, save some that the reader has already, as a file of references may: those are copied even where
     /// the others are referred to. No chunk is in both.
@@ -91,19 +91,18 @@ pub enum ArchiveChunks {
     },
 }
 
-/// Makes a chunk of the array's codecs of the bytes that a file has for it.
+/// A function that turns the bytes of a chunk in a file into a chunk encoded by the array's codecs.
 #[derive(Clone)]
 pub struct Recode(Arc<RecodeChunk>);
 
 /// Takes the coordinates of a chunk, the bytes that the file has for it, and what it is when it is decoded.
 type RecodeChunk = dyn Fn(&[u32], &[u8], &Expected) -> Result<Bytes, RecodeError> + Send + Sync;
 
-/// Why a chunk cannot be made: a [`SourceError`](crate::SourceError), or what is wrong with the bytes of the array.
+/// The reason why a chunk cannot be made: a [`SourceError`](crate::SourceError), or a fault of the bytes.
 pub type RecodeError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Recode {
-    /// Wraps a function of the coordinates of a chunk, the bytes that the file has for it, and what they are when they are
-    /// decoded.
+    /// Wraps a function of the coordinates of a chunk, its bytes in the file, and the layout of its decoded bytes.
     pub fn new(
         recode: impl Fn(&[u32], &[u8], &Expected) -> Result<Bytes, RecodeError> + Send + Sync + 'static,
     ) -> Self {
@@ -113,7 +112,7 @@ impl Recode {
     /// Makes a chunk.
     ///
     /// # Errors
-    /// The problem with its bytes.
+    /// The fault of its bytes.
     pub fn chunk(
         &self,
         index: &[u32],
@@ -133,9 +132,9 @@ impl std::fmt::Debug for Recode {
 /// The layout of the decoded bytes of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// Bytes of an element.
+    /// The number of bytes of an element.
     pub element_bytes: usize,
-    /// Bytes of a chunk, decoded.
+    /// The number of bytes of a decoded chunk.
     pub chunk_bytes: usize,
 }
 
@@ -145,18 +144,18 @@ impl ArchiveArray {
         self.shape.len()
     }
 
-    /// Returns the chunks per dimension.
+    /// Returns the number of chunks along each dimension.
     pub fn grid(&self) -> Vec<u64> {
         let pairs = self.shape.iter().zip(&self.chunk_shape);
         pairs.map(|(all, one)| all.div_ceil(*one)).collect()
     }
 
-    /// Returns the bytes of an element; `None` where they differ from one to another.
+    /// Returns the number of bytes of an element; `None` if elements differ in length.
     pub fn element_bytes(&self) -> Option<usize> {
         icefield_zarr_store::element_bytes(&self.data_type)
     }
 
-    /// Returns why chunks cannot be referred to; `None` if they can.
+    /// Returns the reason why chunks cannot be referred to; `None` if they can.
     pub fn not_virtual(&self) -> Option<&str> {
         match &self.chunks {
             ArchiveChunks::InFiles(_) | ArchiveChunks::Mixed { .. } => None,

@@ -21,13 +21,13 @@ pub struct ChunkExtents {
 /// One row of [`ChunkExtents`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent<'a> {
-    /// The chunk's coordinates in the grid.
+    /// The coordinates of the chunk in the grid.
     pub index: &'a [u32],
-    /// Position of the file.
+    /// The position of the file in [`Archive::files`](crate::Archive::files).
     pub file: u32,
-    /// First byte in it.
+    /// The first byte of the chunk in the file.
     pub offset: u64,
-    /// Bytes.
+    /// The number of bytes of the chunk.
     pub length: u64,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn advance(index: &mut [u32], grid: &[u64]) -> bool {
 }
 
 impl ChunkExtents {
-    /// Returns no rows, of an array with so many dimensions.
+    /// Returns no rows, for an array with this many dimensions.
     pub fn new(rank: usize) -> Self {
         Self {
             rank,
@@ -57,7 +57,7 @@ impl ChunkExtents {
         self.rank
     }
 
-    /// Adds a chunk. The coordinates must be as many as the array has dimensions.
+    /// Adds a chunk. `index` must have one coordinate per dimension.
     pub fn push(&mut self, index: &[u32], file: u32, offset: u64, length: u64) {
         debug_assert_eq!(index.len(), self.rank, "BUG: the reader knows the rank");
         self.coordinates.extend_from_slice(index);
@@ -66,7 +66,7 @@ impl ChunkExtents {
         self.lengths.push(length);
     }
 
-    /// Gives back the room for chunks that did not come.
+    /// Frees the memory reserved for chunks that did not come.
     pub fn shrink(&mut self) {
         self.coordinates.shrink_to_fit();
         self.files.shrink_to_fit();
@@ -79,34 +79,34 @@ impl ChunkExtents {
         self.offsets.len()
     }
 
-    /// Returns whether there is none.
+    /// Returns whether there are no chunks.
     pub fn is_empty(&self) -> bool {
         self.offsets.is_empty()
     }
 
-    /// Returns the bytes of all chunks.
+    /// Returns the sum of the lengths of all chunks, in bytes.
     pub fn bytes(&self) -> u64 {
         self.lengths
             .iter()
             .fold(0, |all, one| all.saturating_add(*one))
     }
 
-    /// Returns the coordinates of all rows, rank numbers a row.
+    /// Returns the coordinates of all rows, one after the other, rank numbers for each row.
     pub fn coordinates(&self) -> &[u32] {
         &self.coordinates
     }
 
-    /// Returns the position of each row's file.
+    /// Returns the position of the file of each row.
     pub fn files(&self) -> &[u32] {
         &self.files
     }
 
-    /// Returns the first byte of each row.
+    /// Returns the first byte of each row in its file.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }
 
-    /// Returns the bytes of each row.
+    /// Returns the number of bytes of each row.
     pub fn lengths(&self) -> &[u64] {
         &self.lengths
     }

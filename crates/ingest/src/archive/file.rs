@@ -25,10 +25,10 @@ enum FileLocation {
 }
 
 impl ArchiveFile {
-    /// Looks for the file. `url` is what messages and virtual references call it.
+    /// Opens the file by one request for its description. `url` is its name in messages and virtual references.
     ///
     /// # Errors
-    /// [`SourceError::NotFound`], what the store says.
+    /// [`SourceError::NotFound`], and the errors of the store.
     pub async fn open(
         storage: Arc<dyn Storage>,
         key: &Key,
@@ -41,7 +41,7 @@ impl ArchiveFile {
         }
     }
 
-    /// Returns a file that a list of the store described: nothing is asked of the store.
+    /// Returns a file that a list of the store described. No request is sent.
     pub fn of_object(
         storage: Arc<dyn Storage>,
         meta: ObjectMeta,
@@ -74,7 +74,7 @@ impl ArchiveFile {
         }
     }
 
-    /// Returns what the store says of the file; `None` of an entry of a zip file, to which nothing can refer.
+    /// Returns the store's description of the file; `None` for an entry of a zip file, to which nothing can refer.
     pub fn meta(&self) -> Option<&ObjectMeta> {
         match &self.place {
             FileLocation::Object(_, meta) => Some(meta),
@@ -102,11 +102,11 @@ impl ArchiveFile {
         stored.map_err(|error| of_tree(&self.url, error))
     }
 
-    /// Reads a range, all of it.
+    /// Reads a whole range.
     ///
     /// # Errors
-    /// [`SourceError::Damaged`] if the file is shorter, [`SourceError::Changed`] if it is not the file any more that
-    /// was opened, what the store says.
+    /// [`SourceError::Damaged`] if the file is shorter, [`SourceError::Changed`] if it has been replaced since it was
+    /// opened, and the errors of the store.
     pub async fn read(&self, range: Range<u64>) -> Result<Bytes, SourceError> {
         if range.start > range.end || range.end > self.size() {
             let (start, end, size) = (range.start, range.end, self.size());

@@ -8,7 +8,7 @@ use crate::error::SourceError;
 
 /// Opens the files that references point into.
 ///
-/// Which stores may be read, and with which rights, is for the caller to say: a file of references can name any URL.
+/// The implementation decides which stores may be read, and with which rights: a file of references can name any URL.
 #[async_trait]
 pub trait OpenUrl: Send + Sync {
     /// Looks for the file at a URL, which is absolute if that of the references is.

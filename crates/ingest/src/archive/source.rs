@@ -18,7 +18,7 @@ use crate::regions::product;
 use crate::source::References;
 use crate::{ChunkEntry, Hierarchy, Source, SourceError, SourceNode};
 
-/// The findings of a reader, ready to be imported.
+/// An archive as a [`Source`](crate::Source), ready to be imported.
 #[derive(Debug)]
 pub struct ArchiveSource {
     name: String,
@@ -30,7 +30,7 @@ pub struct ArchiveSource {
 }
 
 impl ArchiveSource {
-    /// Returns an archive as a source; `name` is what messages call it.
+    /// Returns an archive as a source; `name` stands for it in messages.
     pub fn new(name: impl Into<String>, archive: Archive) -> Self {
         let (mut rows, mut made) = (BTreeMap::new(), BTreeMap::new());
         for (path, node) in &archive.nodes {
@@ -52,7 +52,7 @@ impl ArchiveSource {
         }
     }
 
-    /// Returns what the reader found.
+    /// Returns the archive.
     pub fn archive(&self) -> &Archive {
         &self.archive
     }

@@ -7,14 +7,22 @@ use super::LayoutError;
 /// The compressors inside of blosc.
 const BLOSC: [&str; 6] = ["lz4", "lz4hc", "blosclz", "zstd", "zlib", "snappy"];
 
-/// The compression of the bytes of elements: the codecs of an array behind the one that makes bytes.
+/// The compression of the bytes of elements: the codecs of an array after the one that makes bytes.
+///
+/// ```
+/// use icefield_ingest::Compression;
+///
+/// assert_eq!(Compression::parse("zstd").unwrap(), Compression::Zstd(3));
+/// assert_eq!(Compression::parse("blosc:lz4:9").unwrap(), Compression::Blosc("lz4", 9));
+/// assert!(Compression::parse("gzip:10").is_err(), "levels are 0 to 9");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compression {
-    /// The codecs stay.
+    /// The codecs stay as they are.
     #[default]
     Kept,
-    /// Nothing.
+    /// No compression.
     None,
     /// Zstandard, of a level from -131072 to 22.
     Zstd(i32),
@@ -25,8 +33,8 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Reads `keep`, `none`, `zstd`, `zstd:LEVEL`, `gzip`, `gzip:LEVEL`, `blosc`, `blosc:NAME` or `blosc:NAME:LEVEL`. The
-    /// levels are 3, 5 and 5 if they are not said, and the name `zstd`.
+    /// Reads `keep`, `none`, `zstd`, `zstd:LEVEL`, `gzip`, `gzip:LEVEL`, `blosc`, `blosc:NAME` or `blosc:NAME:LEVEL`.
+    /// The default levels are 3, 5 and 5; the default name is `zstd`.
     ///
     /// # Errors
     /// [`LayoutError::Compression`].

@@ -2,7 +2,7 @@
 
 use icefield_core::NodePath;
 
-/// Why chunks cannot be laid out as it was asked for.
+/// The reason why chunks cannot be laid out as requested.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayoutError {

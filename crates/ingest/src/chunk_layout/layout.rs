@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::compression::Compression;
 use super::error::LayoutError;
 
-/// A length of chunks along one dimension.
+/// The length of chunks along one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkLength {
     /// So many elements.
@@ -61,20 +61,32 @@ impl ChunkLength {
     }
 }
 
-/// Shards: chunks that are stored together in one object, with an index.
+/// The treatment of shards: chunks that are stored together in one object, with an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Shards {
-    /// As they are, if there are any.
+    /// Shards stay as they are, if there are any.
     #[default]
     Kept,
-    /// None.
+    /// No shards: their chunks become objects.
     None,
-    /// Of these lengths, multiples of the chunk lengths. Along other dimensions a shard stays as long as it is, or is as long as
-    /// a chunk.
+    /// Shards of these lengths, multiples of the chunk lengths. Along other dimensions a shard stays as long as it is,
+    /// or is as long as a chunk.
     Of(BTreeMap<String, ChunkLength>),
 }
 
-/// How the chunks of arrays are cut and encoded. What is not said stays as it is.
+/// The lengths, shards and codecs of the chunks of arrays. Settings without a value keep what an array has.
+///
+/// ```
+/// use icefield_ingest::{ChunkLayout, ChunkLength, Compression};
+///
+/// # fn main() -> Result<(), icefield_ingest::LayoutError> {
+/// let layout = ChunkLayout::kept()
+///     .with_chunks(ChunkLength::parse_each("time=24,lat=all")?)
+///     .with_compression(Compression::Zstd(3));
+/// assert!(!layout.is_kept());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ChunkLayout {
@@ -87,7 +99,7 @@ pub struct ChunkLayout {
 }
 
 impl ChunkLayout {
-    /// Returns the layout that leaves all as it is.
+    /// Returns the layout that changes nothing.
     #[must_use]
     pub fn kept() -> Self {
         Self::default()
@@ -100,21 +112,21 @@ impl ChunkLayout {
         self
     }
 
-    /// Sets what becomes of shards.
+    /// Sets the treatment of shards.
     #[must_use]
     pub fn with_shards(mut self, shards: Shards) -> Self {
         self.shards = shards;
         self
     }
 
-    /// Sets what compresses the chunks.
+    /// Sets the compression of the chunks.
     #[must_use]
     pub fn with_compression(mut self, compression: Compression) -> Self {
         self.compression = compression;
         self
     }
 
-    /// Returns whether all stays as it is.
+    /// Returns whether the layout changes nothing.
     pub fn is_kept(&self) -> bool {
         *self == Self::default()
     }

@@ -29,9 +29,9 @@ pub(crate) const OF_THE_WINDOW: [&str; 3] = [ORIGIN, "masked_elements", "window_
 pub struct Difference {
     /// The member, as `attributes.units` or `codecs[1].name`.
     pub member: String,
-    /// Its value in the repository, as JSON; `None` if it is not there. Long values are cut.
+    /// The value in the repository, as JSON; `None` if the member is absent. Long values are cut.
     pub existing: Option<String>,
-    /// Its value in the source.
+    /// The value in the source, likewise.
     pub source: Option<String>,
 }
 

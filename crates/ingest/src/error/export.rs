@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use icefield_core::{Interrupted, NodePath, SessionError};
 use icefield_zarr_fs::TreeError;
 
-/// Why an export failed. No directory and no zip file was left behind.
+/// The reason why an export failed. No directory and no zip file was left behind.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {

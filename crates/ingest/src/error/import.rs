@@ -8,7 +8,7 @@ use super::plan::PlanError;
 use super::source::SourceError;
 use crate::cf::TimeError;
 
-/// Why an import failed. The branch is where it was.
+/// The reason why an import failed. The branch is where it was.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
@@ -214,7 +214,7 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    /// Returns what is wrong with one of several sources, and itself otherwise.
+    /// Returns the error of one of several sources, or itself if it is of no single source.
     pub fn of_one_source(&self) -> &Self {
         match self {
             Self::OneSource { source, .. } => source,

@@ -5,7 +5,7 @@ use icefield_core::NodePath;
 use crate::chunk_layout::LayoutError;
 use crate::document::Difference;
 
-/// Why what a source holds cannot be put where it should go. Every variant names the node.
+/// The reason why a source does not fit its target. Every variant names the node.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {

@@ -5,7 +5,7 @@ use std::io;
 use icefield_core::{MetadataError, NodePath};
 use icefield_zarr_fs::ZipError;
 
-/// Why a source could not be read.
+/// The reason why a source could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
@@ -190,7 +190,7 @@ impl SourceError {
         }
     }
 
-    /// Returns the error of a variable that cannot be had.
+    /// Returns the error of a variable that cannot be read.
     pub fn variable(file: &str, variable: &NodePath, reason: impl Into<String>) -> Self {
         Self::Variable {
             name: file.to_owned(),
@@ -199,7 +199,7 @@ impl SourceError {
         }
     }
 
-    /// Returns the error of a file that is not what its format says.
+    /// Returns the error of a file that breaks the rules of its format.
     pub fn damaged(file: &str, problem: impl Into<String>) -> Self {
         Self::Damaged {
             name: file.to_owned(),

@@ -10,7 +10,8 @@ use crate::error::ExportError;
 /// The form that this version writes and reads.
 pub(super) const VERSION: u32 = 1;
 
-/// An export that is begun, from [`Export::begin`](crate::Export::begin): what its parts have to know, in bytes that can be sent.
+/// An export that has begun, from [`Export::begin`](crate::Export::begin): the knowledge that its parts need, in bytes
+/// that can be sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BegunExport {
     pub(super) version: u32,
@@ -22,7 +23,7 @@ pub struct BegunExport {
 }
 
 impl BegunExport {
-    /// Encodes it: JSON, with a version, and without credentials.
+    /// Encodes it as JSON, with a version number, without credentials.
     ///
     /// # Errors
     /// [`ExportError::Begun`] for a path that is no text.

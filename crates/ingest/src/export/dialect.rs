@@ -13,33 +13,34 @@ use crate::format2::ShardIndex;
 /// A node to be exported, as the session has it.
 #[derive(Clone, Debug)]
 pub struct ExportNode {
-    /// Its path.
+    /// The path of the node.
     pub path: NodePath,
     /// Its Zarr v3 document; of a group without the consolidated metadata, which a repository does not keep up to date.
     pub document: Bytes,
     /// The parsed metadata of an array; `None` for a group.
     pub array: Option<ArrayMetadata>,
-    /// Bytes of the longest text of an array that [`Dialect::measures`] asked for.
+    /// The length in bytes of the longest text of the array, if [`Dialect::measures`] asked for it.
     pub longest: Option<usize>,
-    /// Whether all chunks of an array are there, where [`Dialect::counts`] asked for that.
+    /// Whether all chunks of the array exist, if [`Dialect::counts`] asked for that.
     pub is_whole: Option<bool>,
 }
 
-/// A format of hierarchies, such as Zarr v3.
+/// A format of hierarchies, such as Zarr v3. An export asks it once for all nodes, and then for the documents of each
+/// node.
 pub trait Dialect: fmt::Debug + Send + Sync + 'static {
-    /// Returns whether the texts of an array have to be measured first: then all its chunks are read once more.
+    /// Returns whether the texts of an array must be measured first; all its chunks are read once more for that.
     fn measures(&self, node: &ExportNode) -> bool {
         let _ = node;
         false
     }
 
-    /// Returns whether it has to be known of an array that no chunk is missing: then its chunks are listed once more.
+    /// Returns whether the export must know if all chunks of an array exist; its chunks are listed once more for that.
     fn counts(&self, node: &ExportNode) -> bool {
         let _ = node;
         false
     }
 
-    /// Returns the bytes of the longest text of a chunk, of an array that is to be measured.
+    /// Returns the length in bytes of the longest text of a chunk, of an array that is to be measured.
     ///
     /// # Errors
     /// [`ExportError::Unsupported`] for a chunk that is damaged.
@@ -48,11 +49,11 @@ pub trait Dialect: fmt::Debug + Send + Sync + 'static {
         Ok(0)
     }
 
-    /// Looks at all nodes together, sorted by path, before anything is written anywhere.
+    /// Decides about all nodes together, sorted by path, before anything is written.
     ///
     /// # Errors
-    /// [`ExportError::Unsupported`] for what the format has no word for; [`ExportError::NodeName`] for a name that
-    /// is taken.
+    /// [`ExportError::Unsupported`] for a node that the format cannot express; [`ExportError::NodeName`] for a name
+    /// that is taken.
     fn spell(&self, nodes: Arc<[ExportNode]>) -> Result<Arc<dyn Spelling>, ExportError>;
 }
 
@@ -65,22 +66,22 @@ pub trait Spelling: Send + Sync + 'static {
     /// As [`Dialect::spell`].
     fn documents(&self, node: &ExportNode) -> Result<Vec<(TreeKey, Bytes)>, ExportError>;
 
-    /// Returns how many bytes at most it takes to encode one chunk of an array anew, beside those that it has in the
-    /// session; `None`, as by default, if its chunks stay as they are.
+    /// Returns the memory in bytes that it takes to encode one chunk of an array anew, in addition to the chunk itself;
+    /// `None`, the default, if its chunks stay as they are.
     fn recoding(&self, array: &ExportNode) -> Option<u64> {
         let _ = array;
         None
     }
 
-    /// Returns where the inner chunks lie in the shards of an array that are cut up; `None`, as by default, where chunks are
-    /// not cut up.
+    /// Returns the layout of the index in the shards of an array that are cut up; `None`, the default, if they are not
+    /// cut up.
     fn shard_index(&self, array: &ExportNode) -> Option<ShardIndex> {
         let _ = array;
         None
     }
 
-    /// Returns what is written of a chunk of an array, with keys: one value, or several of a shard that is cut up. Called
-    /// on a thread that may compute where [`Spelling::recoding`] says that it takes anything.
+    /// Returns the values that are written for a chunk of an array, with keys: one value, or several for a shard that
+    /// is cut up. Called on a thread that may compute if [`Spelling::recoding`] returns a number.
     ///
     /// # Errors
     /// [`ExportError::NodeName`]; [`ExportError::Unsupported`], with the array and the chunk.
@@ -92,7 +93,7 @@ pub trait Spelling: Send + Sync + 'static {
     ) -> Result<Vec<(TreeKey, Bytes)>, ExportError>;
 }
 
-/// Returns the key of something directly in the directory of a node.
+/// Returns the key of a value directly in the directory of a node.
 ///
 /// # Errors
 /// [`ExportError::NodeName`] for a node whose name no key can have, or which is `taken` by a document of the format.

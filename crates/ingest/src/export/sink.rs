@@ -18,22 +18,22 @@ use super::place::{check_free, is_within};
 use super::target::Target;
 use crate::ExportError;
 
-/// Where an export goes.
+/// The place that an export fills.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Destination {
-    /// A directory, which must not exist or be empty. A new one is there whole or not at all. On Unix.
+    /// A directory, which must not exist or be empty. A new one appears whole or not at all. On Unix.
     Directory(PathBuf),
-    /// A zip file, which must not exist: there whole or not at all, written in one pass. Chunks are stored in it as
-    /// they are.
+    /// A zip file, which must not exist: it appears whole or not at all, and is written in one pass. Chunks are stored
+    /// in it as they are.
     Zip {
         /// The file.
         path: PathBuf,
         /// Whether names begin with a folder.
         layout: ZipLayout,
     },
-    /// A tree on a storage backend, below a prefix with nothing below it. Chunks come first and the document of the
-    /// root last, so that what an export leaves that was stopped is no hierarchy.
+    /// A tree on a storage backend, below a prefix with nothing below it. Chunks are written first and the document of
+    /// the root last, so that a stopped export leaves no hierarchy.
     Tree(StorageTree),
 }
 

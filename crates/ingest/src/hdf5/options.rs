@@ -6,17 +6,16 @@ use icefield_core::NodePath;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hdf5Options {
-    /// Variables, groups and links that are left out, each with all below it. Default none.
+    /// The variables, groups and links that are left out, each with all nodes below it. Default none.
     pub leave_out: Vec<NodePath>,
-    /// Names of attributes that are left out wherever they are. Default none.
+    /// The names of attributes that are left out on every node. Default none.
     pub leave_out_attributes: Vec<String>,
-    /// Whether nodes that Zarr has no words for are listed in [`Archive::unsupported`](crate::Archive::unsupported); otherwise
-    /// the first one is an error. Default false.
+    /// Whether nodes that Zarr cannot express are listed in [`Archive::unsupported`](crate::Archive::unsupported);
+    /// otherwise the first one is an error. Default false.
     pub lists_unsupported: bool,
     /// Whether a compound becomes a group, with an array of each member. Default false.
     pub split_compound: bool,
-    /// Bytes of chunks that the reader makes itself: texts and arrays in headers. All of them are held in memory.
-    /// Default 256 MiB.
+    /// The memory, in bytes, for chunks that the reader makes itself: texts and arrays in headers. Default 256 MiB.
     pub made_bytes: u64,
 }
 
@@ -33,35 +32,35 @@ impl Default for Hdf5Options {
 }
 
 impl Hdf5Options {
-    /// Returns the options with one more path left out.
+    /// Adds a path that is left out.
     #[must_use]
     pub fn with_left_out(mut self, path: NodePath) -> Self {
         self.leave_out.push(path);
         self
     }
 
-    /// Returns the options with one more attribute name left out.
+    /// Adds the name of an attribute that is left out.
     #[must_use]
     pub fn with_attribute_left_out(mut self, name: impl Into<String>) -> Self {
         self.leave_out_attributes.push(name.into());
         self
     }
 
-    /// Returns the options with which unsupported nodes are listed, or the first one is an error.
+    /// Sets whether unsupported nodes are listed. Otherwise the first one is an error.
     #[must_use]
     pub fn with_unsupported_listed(mut self, lists_unsupported: bool) -> Self {
         self.lists_unsupported = lists_unsupported;
         self
     }
 
-    /// Returns the options with which a compound becomes a group of arrays, or one array.
+    /// Sets whether a compound becomes a group of arrays, or one array.
     #[must_use]
     pub fn with_compounds_split(mut self, split_compound: bool) -> Self {
         self.split_compound = split_compound;
         self
     }
 
-    /// Returns the options with another bound on the bytes that the reader makes.
+    /// Sets the memory for chunks that the reader makes, in bytes.
     #[must_use]
     pub fn with_made_bytes(mut self, bytes: u64) -> Self {
         self.made_bytes = bytes;

@@ -25,6 +25,32 @@ use crate::{ChunkLayout, ImportError, Limits, Progress, Source};
 /// - Times in other units, or in another calendar with the same dates, are converted to those that they are put behind. A
 ///   value that these do not have is refused.
 /// - Numbers that are packed otherwise, or of another type, are stored as those that they are put behind ([`Import::encoding`]).
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_core::{BranchName, CommitOutcome, Repository};
+/// use icefield_ingest::{ArchiveOptions, ArchiveSource, Import, read_zarr};
+/// use icefield_storage::{Key, Prefix, PutMode, Storage};
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // A Zarr hierarchy in a bucket.
+/// let bucket = Arc::new(MemoryStorage::new());
+/// # let document = r#"{"zarr_format": 3, "node_type": "group"}"#;
+/// let key = Key::parse("sea.zarr/zarr.json")?;
+/// let _ = bucket.put(&key, document.into(), PutMode::Create.into()).await?;
+/// let prefix = Prefix::parse("sea.zarr")?;
+/// let archive = read_zarr(bucket, &prefix, "s3://bucket/sea.zarr", ArchiveOptions::default()).await?;
+///
+/// let repository = Repository::create(Arc::new(MemoryStorage::new())).await?;
+/// let import = Import::new(Arc::new(ArchiveSource::new("the sea", archive))).into_group("/sea".parse()?);
+/// let imported = import.run(&repository, BranchName::main(), "the sea").await?;
+/// assert!(matches!(imported.commit, CommitOutcome::Committed(_)));
+/// assert_eq!(imported.report.new_groups, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 #[must_use = "nothing is imported before it is run"]
 pub struct Import {
@@ -85,7 +111,7 @@ impl fmt::Debug for Import {
 }
 
 impl Import {
-    /// Begins an import of a source to the root.
+    /// Returns an import of a source to the root group.
     pub fn new(source: Arc<dyn Source>) -> Self {
         Self {
             sources: vec![source],
@@ -113,32 +139,33 @@ impl Import {
         }
     }
 
-    /// Puts the root of the source at this path; groups that are missing above it are created.
+    /// Puts the root of the source at this path. Groups that are missing above it are created.
     pub fn into_group(mut self, group: NodePath) -> Self {
         self.group = group;
         self
     }
 
-    /// Imports a part of each source, or gives nodes other names. All else that an import is told speaks of the new names.
+    /// Imports a part of each source, or gives nodes other names. All other settings refer to the new names.
     pub fn select(mut self, selection: Selection) -> Self {
         self.selection = selection;
         self
     }
 
-    /// Leaves out what Zarr has no words for: a link that leads nowhere, a type, a filter. [`ImportReport::omitted`](crate::ImportReport::omitted) names
-    /// each node. Otherwise the first one that is not left out by the selection is an error.
+    /// Leaves out nodes that Zarr cannot express: a link that leads nowhere, a type, a filter.
+    /// [`ImportReport::omitted`](crate::ImportReport::omitted) names each of them. Otherwise the first one that the
+    /// selection does not leave out is an error.
     pub fn skip_unsupported(mut self) -> Self {
         self.skip_unsupported = true;
         self
     }
 
-    /// Appends along the dimension of this name instead of creating arrays.
+    /// Appends along the dimension of this name to the arrays of the repository, instead of creating arrays.
     pub fn append(mut self, dimension: impl Into<String>) -> Self {
         self.append = Some(dimension.into());
         self
     }
 
-    /// Puts more sources behind the first one, along the dimension of this name; all in one commit.
+    /// Puts more sources behind the first one, along the dimension of this name, all in one commit.
     pub fn concat(
         mut self,
         dimension: impl Into<String>,
@@ -149,7 +176,7 @@ impl Import {
         self
     }
 
-    /// Adds more sources, of which [`Import::stack`] or [`Import::combine`] says how they belong together.
+    /// Adds more sources; [`Import::stack`] or [`Import::combine`] determines their relation.
     pub fn and(mut self, others: impl IntoIterator<Item = Arc<dyn Source>>) -> Self {
         self.sources.extend(others);
         self
@@ -167,7 +194,7 @@ impl Import {
         self
     }
 
-    /// Says how the sources belong together.
+    /// Sets the relation of the sources to each other.
     pub fn combine(mut self, combine: Combine) -> Self {
         self.combine = combine;
         self
@@ -189,7 +216,7 @@ impl Import {
         self
     }
 
-    /// Sets what becomes of elements that overlap. [`Import::unordered`] looks for none.
+    /// Sets the treatment of elements that overlap. [`Import::unordered`] looks for none.
     pub fn overlap(mut self, overlap: Overlap) -> Self {
         self.overlap = overlap;
         self
@@ -202,20 +229,21 @@ impl Import {
         self
     }
 
-    /// Sets what becomes of numbers that are stored otherwise from source to source.
+    /// Sets the treatment of numbers that are stored otherwise from source to source.
     pub fn encoding(mut self, encoding: Encoding) -> Self {
         self.encoding = encoding;
         self
     }
 
-    /// Sets what becomes of arrays that some sources lack.
+    /// Sets the treatment of arrays that some sources lack.
     pub fn missing(mut self, missing: Missing) -> Self {
         self.missing = missing;
         self
     }
 
-    /// Sets what becomes of attributes that differ. Otherwise those of arrays must be equal, and of groups those of the first
-    /// source stay, or those that are there ([`ImportReport::kept_groups`](crate::ImportReport::kept_groups)).
+    /// Sets the treatment of attributes that differ. Unless set, those of arrays must be equal, and of groups those of
+    /// the first source stay, or those in the repository
+    /// ([`ImportReport::kept_groups`](crate::ImportReport::kept_groups)).
     pub fn attributes(mut self, attributes: Attributes) -> Self {
         self.attributes = Some(attributes);
         self
@@ -231,9 +259,9 @@ impl Import {
         self
     }
 
-    /// Cuts and encodes the chunks of the arrays otherwise than the first source has them. Arrays of one dimension that have its
-    /// name are read whole by every reader, and keep their chunks; arrays without dimensions stay as they are. Of dimensions that
-    /// an array lacks it is told nothing, and one that no array has is an error.
+    /// Cuts and encodes the chunks of the arrays otherwise than the first source does. Arrays of one dimension that
+    /// have its name are read whole by every reader, and keep their chunks; arrays without dimensions stay as they are.
+    /// Lengths for dimensions that an array lacks do not concern it; a dimension that no array has is an error.
     pub fn layout(mut self, layout: ChunkLayout) -> Self {
         self.layout = layout;
         self
@@ -259,8 +287,8 @@ impl Import {
         self
     }
 
-    /// Sets after how many stored bytes a resumable import writes down what was done. Default 64 MiB; it does so after 20
-    /// seconds in any case.
+    /// Sets the number of stored bytes after which a resumable import records its progress. Default 64 MiB; it does so
+    /// after 20 seconds in any case.
     pub fn resume_every(mut self, bytes: u64) -> Self {
         if let Some(resumption) = &mut self.resumption {
             resumption.every_bytes = bytes;

@@ -4,10 +4,10 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Order {
-    /// As they were given.
+    /// The order in which they were given.
     #[default]
     Given,
-    /// By what messages call them.
+    /// By their names in messages.
     Name,
     /// By the first value of the coordinate, as it rises, or falls if it does so within the sources. Times in
     /// different units are compared as such.
@@ -18,7 +18,7 @@ pub enum Order {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Overlap {
-    /// The import fails.
+    /// The import fails at the first overlap.
     #[default]
     Refuse,
     /// The earlier elements are kept, those of the repository included; the later source adds only the elements behind them.
@@ -33,11 +33,12 @@ pub enum Overlap {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Encoding {
-    /// They are stored as the others. The import fails at the first that readers would not find the same.
+    /// The numbers are stored as in the target. The import fails at the first number that readers would not find
+    /// unchanged.
     #[default]
     Exact,
-    /// They are stored as the others. The import fails at the first that readers would find to be farther off than this, in
-    /// decoded units.
+    /// The numbers are stored as in the target. The import fails at the first number that readers would find to be
+    /// farther off than this, in decoded units.
     Within(f64),
     /// New arrays that some source packs, or that sources store otherwise, store decoded numbers: `float32` or `float64`, as
     /// xarray reads them all, or the wider type of integers that are not packed and of which none is missing.
@@ -48,9 +49,9 @@ pub enum Encoding {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Rounded {
-    /// The array, by its path in the sources.
+    /// The path of the array in the sources.
     pub path: icefield_core::NodePath,
-    /// How far off the worst of them is, in decoded units.
+    /// The largest difference between a number and its rounded value, in decoded units.
     pub largest_error: f64,
 }
 
@@ -58,7 +59,7 @@ pub struct Rounded {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Missing {
-    /// The import fails.
+    /// The import fails at the first array that a source lacks.
     #[default]
     Refuse,
     /// Along the dimension, their elements read as missing: as the `_FillValue` or `missing_value` of the array, or NaN. Of
@@ -72,9 +73,9 @@ pub enum Missing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Attributes {
-    /// Those of the first source stay, or those that are there. xarray calls this `override`.
+    /// The attributes of the first source stay, or those in the repository. xarray calls this `override`.
     First,
-    /// The import fails, of groups, too. xarray calls this `identical`.
+    /// The import fails at the first difference, also between groups. xarray calls this `identical`.
     Equal,
     /// Attributes that differ are left out; others are taken from every source that has them. As `drop_conflicts` of xarray.
     DropConflicts,
@@ -84,11 +85,11 @@ pub enum Attributes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lacking {
-    /// The array, by its path in the sources.
+    /// The path of the array in the sources.
     pub path: icefield_core::NodePath,
-    /// The source.
+    /// The name of the source that lacks it.
     pub source: String,
-    /// Whether elements that read as missing stand in for its own; else the array does not have the dimension.
+    /// Whether elements that read as missing are added. Otherwise the array does not have the dimension.
     pub is_filled: bool,
 }
 
@@ -96,36 +97,36 @@ pub struct Lacking {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DifferingAttribute {
-    /// The array or group, by its path in the sources.
+    /// The path of the array or group in the sources.
     pub path: icefield_core::NodePath,
-    /// The attribute.
+    /// The name of the attribute.
     pub name: String,
-    /// The first source that has it otherwise.
+    /// The name of the first source with another value.
     pub source: String,
-    /// Whether the value before that source is kept; else the attribute is left out.
+    /// Whether the value of the sources before that one is kept. Otherwise the attribute is left out.
     pub is_kept: bool,
 }
 
-/// A step of the coordinate from one source to the next that is more than one and a half times the longest step
-/// within the two; of sources of one element each, the median of all steps between sources.
+/// A step of a coordinate from one source to the next that is more than one and a half times the longest step within
+/// the two; for sources of one element each, the median of all steps between sources counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Gap {
-    /// The coordinate in the sources.
+    /// The path of the coordinate in the sources.
     pub path: icefield_core::NodePath,
-    /// The source before it.
+    /// The name of the source before the gap.
     pub before: String,
-    /// The source after it.
+    /// The name of the source after the gap.
     pub after: String,
-    /// The last value before it, in the units of the result.
+    /// The last value before the gap, in the units of the result.
     pub from: String,
-    /// The first value after it.
+    /// The first value after the gap, in the units of the result.
     pub to: String,
     /// The units.
     pub units: Option<String>,
 }
 
-/// How the sources of an import belong together.
+/// The relation of the sources of an import to each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Combine {
@@ -133,7 +134,7 @@ pub enum Combine {
     /// [`Import::stack`](crate::Import::stack) say.
     #[default]
     Nested,
-    /// As the values of their coordinates say, along all dimensions in which they differ: the sources are the cells of a
+    /// By the values of their coordinates, along all dimensions in which they differ: the sources are the cells of a
     /// grid, and none may be missing.
     ByCoordinates,
 }

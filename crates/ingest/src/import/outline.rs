@@ -15,31 +15,31 @@ use crate::{ChunkEntry, Gap, ImportError, Source, Unsupported};
 /// Reasons that are told of one array.
 const REASONS: usize = 4;
 
-/// The plan of an import. Nothing was written to make it.
+/// The plan of an import: what [`Import::run`] would do. Nothing was written to make it.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ImportPlan {
-    /// Along which the sources lie behind one another, if they do.
+    /// The dimension along which the sources lie behind one another, if they do.
     pub dimension: Option<String>,
-    /// The sources in order.
+    /// The sources, in order.
     pub sources: Vec<PlannedSource>,
     /// The arrays, by their paths in the repository.
     pub arrays: Vec<PlannedArray>,
-    /// Groups that would be created.
+    /// The number of groups that would be created.
     pub new_groups: u64,
-    /// Groups that would stay as they are though a source says something else of them.
+    /// The groups that would stay as they are although a source has other metadata for them.
     pub kept_groups: Vec<NodePath>,
-    /// Steps between sources that are longer than is usual.
+    /// The steps between sources that are longer than usual.
     pub gaps: Vec<Gap>,
-    /// Arrays that sources lack; see [`Import::missing`].
+    /// The arrays that sources lack; see [`Import::missing`].
     pub lacking: Vec<Lacking>,
-    /// Attributes that sources have otherwise than those before them; see [`Import::attributes`].
+    /// The attributes that differ from source to source; see [`Import::attributes`].
     pub attributes: Vec<DifferingAttribute>,
-    /// Sources that are there already, and would be left out.
+    /// The names of sources that are in the repository already, and would be left out.
     pub skipped: Vec<String>,
     /// Warnings of the sources.
     pub warnings: Vec<String>,
-    /// Nodes that would be left out because Zarr has no words for them.
+    /// The nodes that would be left out because Zarr cannot express them.
     pub omitted: Vec<Unsupported>,
 }
 
@@ -47,15 +47,15 @@ pub struct ImportPlan {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct PlannedSource {
-    /// Its name in messages.
+    /// The name of the source in messages.
     pub name: String,
-    /// Elements along the dimension; `None` if nothing of it has the dimension.
+    /// The number of elements along the dimension; `None` if no array of the source has the dimension.
     pub elements: Option<u64>,
-    /// Those that would be left out because they overlap others.
+    /// The number of elements that would be left out because they overlap others.
     pub left_out: u64,
-    /// Arrays whose times would be converted to the units of the result.
+    /// The arrays whose times would be converted to the units of the result.
     pub converted: Vec<NodePath>,
-    /// Arrays whose numbers it stores otherwise than the result would.
+    /// The arrays whose numbers the source stores otherwise than the result would.
     pub reencoded: Vec<NodePath>,
 }
 
@@ -65,37 +65,40 @@ pub struct PlannedSource {
 pub struct PlannedArray {
     /// The path in the repository.
     pub path: NodePath,
-    /// Whether it would be created.
+    /// Whether the array would be created.
     pub is_new: bool,
-    /// Elements per dimension then.
+    /// The number of elements of each dimension after the import.
     pub shape: Vec<u64>,
-    /// Elements per chunk and dimension; inside of shards, if there are any.
+    /// The number of elements of a chunk along each dimension; inside of shards, if there are any.
     pub chunk_shape: Vec<u64>,
-    /// Elements per shard and dimension. Where there are shards, they are counted, and not the chunks in them.
+    /// The number of elements of a shard along each dimension. Where there are shards, the counts below are of shards,
+    /// not of the chunks in them.
     pub shard_shape: Option<Vec<u64>>,
     /// Names of the codecs, in the order of encoding; that of shards first.
     pub codecs: Vec<String>,
-    /// Chunks that would be copied as they are, and their bytes.
+    /// The number of chunks that would be copied as they are, and their bytes.
     pub copied: (u64, u64),
-    /// Chunks that would be referred to where they lie, and their bytes.
+    /// The number of chunks that would be referred to where they lie, and their bytes.
     pub referred: (u64, u64),
-    /// Chunks that would be compared with those that are there, and their bytes.
+    /// The number of chunks that would be compared with present ones, and their bytes.
     pub compared: (u64, u64),
-    /// Chunks that would be put together of decoded elements and encoded, and the bytes of their elements before that.
+    /// The number of chunks that would be put together of decoded elements and encoded, and the bytes of their elements
+    /// before that.
     pub assembled: (u64, u64),
-    /// Chunks of sources that would be decoded for that, if all existed: one counts as often as it is.
+    /// The number of chunks of sources that would be decoded for that, if all existed; one counts as often as it is
+    /// decoded.
     pub decodes: u64,
-    /// Why, of some sources.
+    /// The reasons for that, for some sources.
     pub reasons: Vec<String>,
-    /// Sources for which there is a reason, in all.
+    /// The number of sources for which there is a reason.
     pub reasons_in_all: u64,
 }
 
 impl Import {
-    /// Finds out what [`Import::run`] would do. Coordinates are read, and no other chunk.
+    /// Returns what [`Import::run`] would do. Coordinates are read, and no other chunks. Nothing is written.
     ///
     /// # Errors
-    /// As [`Import::run`], for what can be known without reading chunks.
+    /// As [`Import::run`], for faults that can be found without reading chunks.
     pub async fn plan(
         &self,
         repository: &Repository,
@@ -105,7 +108,8 @@ impl Import {
         self.plan_in(&session).await
     }
 
-    /// Finds out what [`Import::stage`] would do. The sources may be those of a [survey of chunks](Import::survey_chunks).
+    /// Returns what [`Import::stage`] would do. The sources may be those of a [survey of
+    /// chunks](Import::survey_chunks).
     ///
     /// # Errors
     /// As [`Import::plan`].

@@ -9,57 +9,58 @@ use crate::{Ignored, Unsupported};
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ImportReport {
-    /// Groups that were created, those included that only their children implied.
+    /// The number of groups that were created, including those that only their children implied.
     pub new_groups: u64,
-    /// Arrays that were created.
+    /// The number of arrays that were created.
     pub new_arrays: u64,
-    /// Arrays that grew.
+    /// The arrays that grew.
     pub extended_arrays: Vec<NodePath>,
-    /// Groups that stayed as they were though the source says something else of them.
+    /// The groups that stayed as they were although a source has other metadata for them.
     pub kept_groups: Vec<NodePath>,
-    /// Chunks that were copied.
+    /// The number of chunks that were copied.
     pub chunks: u64,
-    /// Bytes of those chunks.
+    /// The bytes of the copied chunks.
     pub bytes: u64,
-    /// Chunks that are referred to where they lie.
+    /// The number of chunks that are referred to where they lie.
     pub virtual_chunks: u64,
-    /// Bytes of those chunks.
+    /// The bytes of these chunks.
     pub virtual_bytes: u64,
-    /// Of the chunks that were copied, those that were put together of elements: at seams between sources, and where
-    /// chunk grids or codecs differ, also from what was asked for.
+    /// The number of copied chunks that were put together of elements: at seams between sources, and where chunk grids
+    /// or codecs differ.
     pub assembled_chunks: u64,
-    /// Chunks that were decoded for that.
+    /// The number of chunks that were decoded for that.
     pub decoded_chunks: u64,
-    /// Of the chunks that were copied, those that an earlier attempt had stored; see
+    /// The number of copied chunks that an earlier attempt had stored; see
     /// [`Import::resumable`](crate::Import::resumable).
     pub resumed_chunks: u64,
-    /// Chunks that were compared with those that were there.
+    /// The number of chunks that were compared with present ones.
     pub compared_chunks: u64,
-    /// Arrays of which some source had its times in other units, by their paths in the sources.
+    /// The arrays of which a source had times in other units, by their paths in the sources.
     pub converted_arrays: Vec<NodePath>,
-    /// Arrays of which some source stored its numbers otherwise, by their paths in the sources.
+    /// The arrays of which a source stored numbers otherwise, by their paths in the sources.
     pub reencoded_arrays: Vec<NodePath>,
-    /// Arrays of which numbers were rounded for that; see [`Encoding::Within`](crate::Encoding::Within).
+    /// The arrays whose numbers were rounded for that; see [`Encoding::Within`](crate::Encoding::Within).
     pub rounded_arrays: Vec<Rounded>,
-    /// Steps between sources that are longer than is usual.
+    /// The steps between sources that are longer than usual.
     pub gaps: Vec<Gap>,
-    /// Arrays that sources lack; see [`Import::missing`](crate::Import::missing).
+    /// The arrays that sources lack; see [`Import::missing`](crate::Import::missing).
     pub lacking: Vec<Lacking>,
-    /// Attributes that sources have otherwise than those before them; see [`Import::attributes`](crate::Import::attributes).
+    /// The attributes that differ from source to source; see [`Import::attributes`](crate::Import::attributes).
     pub attributes: Vec<DifferingAttribute>,
-    /// Sources that were there already; see [`Import::skip_existing`](crate::Import::skip_existing).
+    /// The names of sources that were in the repository already; see
+    /// [`Import::skip_existing`](crate::Import::skip_existing).
     pub skipped: Vec<String>,
-    /// Files or objects of the source that belong to no node.
+    /// The files or objects of the source that belong to no node.
     pub ignored: Ignored,
     /// Warnings of the sources.
     pub warnings: Vec<String>,
-    /// Nodes that were left out because Zarr has no words for them; see
+    /// The nodes that were left out because Zarr cannot express them; see
     /// [`Import::skip_unsupported`](crate::Import::skip_unsupported).
     pub omitted: Vec<Unsupported>,
 }
 
 impl ImportReport {
-    /// Adds what another part of the same import did.
+    /// Adds the counts and lists of another part of the same import.
     pub fn add(&mut self, other: Self) {
         self.new_groups += other.new_groups;
         self.new_arrays += other.new_arrays;

@@ -98,15 +98,15 @@ struct WrittenRecords {
     records: u32,
 }
 
-/// An import that was ended.
+/// An import that broke off and was ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AbandonedImport {
-    /// The import, in words.
+    /// The description of the import.
     pub about: String,
-    /// The branch that it would have been committed to.
+    /// The branch to which it would have been committed.
     pub branch: String,
-    /// Objects that it had left to go on.
+    /// The number of objects with its progress that were deleted.
     pub objects: u64,
 }
 
@@ -321,7 +321,8 @@ impl Journal {
     }
 }
 
-/// Ends imports that broke off: the one of this name, or all of them. What they have stored is garbage from then on.
+/// Ends imports that broke off: the one of this name, or all of them. The chunks that they stored are garbage from then
+/// on.
 ///
 /// # Errors
 /// The errors of the store.

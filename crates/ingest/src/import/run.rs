@@ -30,11 +30,12 @@ fn is_collected(error: &ImportError) -> bool {
 }
 
 impl Import {
-    /// Imports to a branch, in one commit. On any error, and if it is stopped, the branch is where it was;
-    /// chunks that were copied in vain stay behind as garbage, or for a [resumable](Import::resumable) import to go on.
+    /// Imports to a branch, in one commit. On any error, and if it is stopped, the branch is where it was; chunks that
+    /// were copied in vain are garbage, or serve the next attempt of a [resumable](Import::resumable) import.
     ///
     /// # Errors
-    /// The first thing that does not fit, by name.
+    /// [`ImportError`] with the name of the source, node or chunk that does not fit. A commit that lost its race is no
+    /// error: see [`Imported::commit`](crate::Imported::commit).
     pub async fn run(
         &self,
         repository: &Repository,
@@ -107,8 +108,8 @@ impl Import {
         Ok(Imported { report, commit })
     }
 
-    /// Puts the edits into a writable session without committing them. After an error the session holds part
-    /// of them: discard it.
+    /// Puts the edits into a writable session without committing them. After an error the session holds a part of them:
+    /// discard it ([`Session::discard_changes`]).
     ///
     /// # Errors
     /// As [`Import::run`].
@@ -207,11 +208,11 @@ impl Import {
         Ok(report)
     }
 
-    /// Adds to the stored configuration what it lacks of containers for chunks that are referred to. [`Import::run`] does so
-    /// itself; nothing is added if chunks are copied.
+    /// Adds the containers that the stored configuration lacks for chunks that are referred to. [`Import::run`] does so
+    /// itself. Nothing is added if chunks are copied.
     ///
     /// # Errors
-    /// [`ImportError::Container`], [`ImportError::ConfigChanged`], and what the store says.
+    /// [`ImportError::Container`], [`ImportError::ConfigChanged`], and the errors of the store.
     pub async fn add_containers(&self, repository: &Repository) -> Result<(), ImportError> {
         match self.refers {
             Some(_) => containers::add_missing(repository, &self.sources).await,

@@ -40,7 +40,18 @@ const PLACING: [&str; 5] = [
     "formula_terms",
 ];
 
-/// Which nodes of each source are imported, and under which names. Paths are those of the source.
+/// The nodes of each source that are imported, and their names. Paths are those of the source.
+///
+/// ```
+/// use icefield_ingest::Selection;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // The sea surface temperature and its coordinates, under another name.
+/// let selection = Selection::all().variables(["/sst".parse()?]).rename("/sst".parse()?, "temperature");
+/// # let _ = selection;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     variables: Option<BTreeSet<NodePath>>,
@@ -54,14 +65,14 @@ impl Selection {
         Self::default()
     }
 
-    /// Leaves only these arrays, all arrays of these groups, and what their dimensions and attributes name: coordinates,
-    /// their bounds, grid mappings, the terms of formulas.
+    /// Keeps only these arrays, all arrays of these groups, and the arrays that their dimensions and attributes name:
+    /// coordinates, their bounds, grid mappings, the terms of formulas.
     pub fn variables(mut self, paths: impl IntoIterator<Item = NodePath>) -> Self {
         self.variables.get_or_insert_default().extend(paths);
         self
     }
 
-    /// Leaves out these nodes, and what is below them.
+    /// Leaves out these nodes, and all nodes below them.
     pub fn without(mut self, paths: impl IntoIterator<Item = NodePath>) -> Self {
         self.dropped.extend(paths);
         self

@@ -157,8 +157,8 @@ impl Share {
         })
     }
 
-    /// Returns which of the sources that the import was given the share reads. An import of just these, in this order and with
-    /// all else as it was, does it.
+    /// Returns the numbers of the sources, of those given to the import, that the share reads. An import of these
+    /// sources, in this order and with the same settings, can do the share.
     pub fn sources(&self) -> impl Iterator<Item = usize> {
         self.0
             .sources
@@ -166,7 +166,7 @@ impl Share {
             .flat_map(|source| source.origin.given())
     }
 
-    /// Encodes it: JSON, with a version, and without credentials.
+    /// Encodes the share as JSON, with a version number, without credentials.
     ///
     /// # Errors
     /// None that is known.
@@ -175,7 +175,7 @@ impl Share {
         Ok(bytes.map_err(|error| unreadable(error.to_string()))?.into())
     }
 
-    /// Decodes it.
+    /// Decodes a share.
     ///
     /// # Errors
     /// [`ImportError::Sent`] if the bytes are damaged or of another version.

@@ -35,7 +35,7 @@ pub struct Shares {
     /// The share to do before the others: they compare with what it writes, so that they are done in forks of a session that
     /// has it.
     pub first: Option<Share>,
-    /// The others.
+    /// The other shares, which may be done in any order.
     pub others: Vec<Share>,
 }
 

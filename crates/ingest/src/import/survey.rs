@@ -78,7 +78,7 @@ enum SurveyNeed {
 }
 
 impl Import {
-    /// Reads what the planning of this import needs of its sources.
+    /// Reads the part of the sources that the planning of this import needs.
     ///
     /// # Errors
     /// The errors of the sources, and [`ImportError::Interrupted`].
@@ -86,7 +86,7 @@ impl Import {
         self.survey_all(false).await
     }
 
-    /// Reads also which chunks there are: then [`Import::plan_in`] says what an import of the [`Survey::sources`] would do. The
+    /// Also reads which chunks exist, so that [`Import::plan_in`] can plan an import of the [`Survey::sources`]. The
     /// survey grows with the number of chunks.
     ///
     /// # Errors
@@ -213,7 +213,7 @@ impl Survey {
         sources.map(|source| Arc::clone(source) as Arc<dyn Source>)
     }
 
-    /// Encodes it: JSON, with a version, and without credentials.
+    /// Encodes the survey as JSON, with a version number, without credentials.
     ///
     /// # Errors
     /// [`ImportError::Sent`] for a document that is no text.
@@ -242,7 +242,7 @@ impl Survey {
         Ok(bytes.map_err(|error| unreadable(error.to_string()))?.into())
     }
 
-    /// Decodes it.
+    /// Decodes a survey.
     ///
     /// # Errors
     /// [`ImportError::Sent`] if the bytes are damaged or of another version.

@@ -3,7 +3,7 @@
 use icefield_core::{NodePath, SessionError};
 use icefield_nczarr::{ModelError, NczarrError};
 
-/// Why a version could not be read as a dataset, or be made of one.
+/// The reason why a version could not be read as a dataset, or made from one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetcdfError {

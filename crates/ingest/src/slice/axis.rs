@@ -16,13 +16,13 @@ const SEARCHED: u64 = 1 << 22;
 /// A dimension of a slice.
 #[derive(Clone, Debug)]
 pub struct SliceAxis {
-    /// The name, or the number of a dimension without one.
+    /// The name of the dimension, or its number if it has none.
     pub name: String,
-    /// Elements of the dimension.
+    /// The number of elements of the dimension.
     pub length: u64,
     /// The distance between two elements of the slice.
     pub step: u64,
-    /// Elements of the slice.
+    /// The number of elements of the slice along the dimension.
     pub count: usize,
     /// The array of numbers with the name of the dimension, in the array's group or one above it.
     pub coordinate: Option<SliceCoordinate>,
@@ -38,7 +38,7 @@ pub struct SliceCoordinate {
     pub times: Vec<String>,
     /// The attribute `units`.
     pub units: Option<String>,
-    /// Greater numbers lie below lesser ones, as depths do: the attribute `positive` is `down`.
+    /// Whether greater numbers lie below lesser ones, as depths do: the attribute `positive` is `down`.
     pub is_downward: bool,
 }
 

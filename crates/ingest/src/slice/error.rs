@@ -2,7 +2,7 @@
 
 use crate::netcdf::NetcdfError;
 
-/// Why a slice of an array could not be read.
+/// The reason why a slice of an array could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SliceError {

@@ -9,11 +9,11 @@ const INTERVALS: usize = 64;
 /// number is looked at twice.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// Where the first interval begins.
+    /// The lower end of the first interval.
     pub low: f64,
     /// The width of an interval.
     pub width: f64,
-    /// The numbers in each.
+    /// The number of numbers in each interval.
     pub counts: Vec<u64>,
 }
 

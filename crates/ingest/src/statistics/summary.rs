@@ -2,14 +2,14 @@
 
 use crate::numbers::Number;
 
-/// The facts that some numbers state.
+/// The count, the extremes, the mean and the spread of some numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// Numbers that are not missing.
+    /// The number of elements that are not missing.
     pub count: u64,
-    /// Elements that stand for "missing", or are NaN.
+    /// The number of elements that stand for "missing", or are NaN.
     pub missing: u64,
-    /// The least number; `None` if all are missing, as for the others.
+    /// The least number; `None` if all are missing, as for the other fields.
     pub minimum: Option<Number>,
     /// The mean.
     pub mean: Option<f64>,

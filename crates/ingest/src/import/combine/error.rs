@@ -1,6 +1,6 @@
 //! Why sources do not belong together as it was said.
 
-/// Why sources cannot be combined.
+/// The reason why sources cannot be combined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CombineError {

@@ -16,13 +16,14 @@ use crate::import::opened::Opened;
 /// Elements of a chunk of the new coordinate.
 const CHUNK: usize = 512;
 
-/// Where the value of a file along a new dimension comes from.
+/// The place from which the value of a source along a new dimension is read.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ValueFrom {
-    /// The only group of a regular expression that is found in the name of the file, or else in the whole of its path or URL.
+    /// The only group of a regular expression that is found in the name of the file, or otherwise in its whole path or
+    /// URL.
     Pattern(Regex),
-    /// A global attribute: a number or a text.
+    /// A global attribute of the source: a number or a text.
     Attribute(String),
     /// A variable with one element. It becomes the coordinate, with its type and attributes.
     Variable(NodePath),
