@@ -39,7 +39,7 @@ pub enum Advance {
 ///
 /// # Errors
 /// [`AlphaError::Damaged`] if the newest file cannot be read; [`StorageError::Unsupported`] of a store that cannot
-/// decide races; what the store says.
+/// decide races; the errors of the store.
 pub async fn advance(
     storage: &dyn Storage,
     layout: Layout,

@@ -5,8 +5,8 @@
 //! them as a new snapshot: *plan, write, publish*, with one conditional write at the end. Its outcome is a
 //! value, a [`CommitOutcome`], because losing a race is the normal life of a commit.
 //!
-//! What this crate refuses to do: it knows no Zarr keys (`a/c/0/1` is `icefield-zarr-store`'s), decodes no
-//! chunks, and names no backend.
+//! Limits: this crate knows no Zarr keys (`a/c/0/1` is a matter of `icefield-zarr-store`), decodes no chunks, and names
+//! no backend.
 //!
 //! ```
 //! # use std::sync::Arc;

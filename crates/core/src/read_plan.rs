@@ -37,7 +37,7 @@ impl Request {
     fn take(&mut self, wanted: Wanted, limits: &ReadSettings) -> Option<Wanted> {
         let end = self.range.end.max(wanted.range.end);
         let near = wanted.range.start <= self.range.end.saturating_add(limits.gap_bytes);
-        // What lies within costs nothing.
+        // A chunk within the range costs nothing.
         let fits = end - self.range.start <= limits.request_bytes || end == self.range.end;
         if wanted.object != self.object || !near || !fits {
             return Some(wanted);

@@ -1,8 +1,8 @@
-//! Virtual chunks: which foreign objects a repository may refer to, and who lets it.
+//! Virtual chunks: the foreign objects that a repository may refer to, and the grants that permit it.
 //!
 //! ```text
 //! location        s3://archive/2015/jan.nc          what a manifest says
-//! container       s3://archive/       (config)      what the repository says of the place: anybody may have written it
+//! container       s3://archive/       (config)      the place in words of the repository, which any writer may have written
 //! grant           s3://archive/2015/  (reader)      what the reader lets it refer to, and with which credentials
 //! ```
 //! A location is read if a container and a grant cover it, by whole segments; of several, the longest. The store is

@@ -115,7 +115,7 @@ impl ExportReport {
 
 /// An export that is being described: set what it needs, then [`Export::run`] it.
 ///
-/// What is written is up to a [`Dialect`]: by default [`ZarrV3`], byte for byte what the session has. Only the
+/// A [`Dialect`] decides the form of documents and chunks: by default [`ZarrV3`], byte for byte as the session has them. Only the
 /// consolidated metadata of groups is left out: a copy of their children that a repository does not keep up to date.
 ///
 /// ```

@@ -153,7 +153,7 @@ impl Array2 {
                 let chunks = shards.as_ref().map_or(1, |shards| shards.index.count());
                 Some(self.chunk_bytes.saturating_mul(2).saturating_mul(chunks))
             }
-            // What shards lack is made of one chunk in memory.
+            // Chunks that shards lack are made of one chunk in memory.
             (None, Some(_)) => Some(0),
         }
     }

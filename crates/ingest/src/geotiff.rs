@@ -58,7 +58,7 @@ const GRID_MAPPING: &str = "spatial_ref";
 ///
 /// # Errors
 /// [`SourceError::Damaged`] if the file is no TIFF or not a whole one, [`SourceError::Variable`] for what has no counterpart in
-/// Zarr or is not decoded, what the store says.
+/// Zarr or is not decoded, the errors of the store.
 pub async fn read_geotiff(
     file: ArchiveFile,
     options: ArchiveOptions,

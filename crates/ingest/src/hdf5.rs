@@ -83,7 +83,7 @@ use ranges::{RangeRequest, Ranges};
 ///
 /// # Errors
 /// [`SourceError::Damaged`] if the file is no HDF5 file or not a whole one, [`SourceError::Variable`] for what has no
-/// counterpart in Zarr, what the store says.
+/// counterpart in Zarr, the errors of the store.
 ///
 /// # Cancel safety
 /// Nothing is written. A dropped future ends the thread at its next read.

@@ -237,7 +237,7 @@ pub(crate) fn unpacked_type(all: &[&NumberDecoder]) -> Option<&'static str> {
         return integers(&types);
     }
     let is_double = all.iter().any(|one| match one.stored_type() {
-        // What scales is a double in the documents.
+        // The scale is a double in the documents.
         _ if one.packing() != (None, None) => true,
         (NumberType::Float, width) => width > 4,
         (_, width) => width > 2,

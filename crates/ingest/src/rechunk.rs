@@ -218,7 +218,7 @@ impl Rechunk {
     }
 
     async fn stage_all(&self, session: &Session) -> Result<RechunkReport, ImportError> {
-        // What is there is read behind the back of the edits that replace it.
+        // A fork made before keeps the old chunks readable, which the edits replace.
         let before = session.fork()?;
         let mut report = self.begin(session).await?;
         if report.was_needed {

@@ -29,7 +29,7 @@ pub use self::zip::read_zip;
 /// # Errors
 /// [`SourceError::MixedFormats`] for nodes of both formats, [`SourceError::Damaged`] and [`SourceError::Metadata`] for a document that is none or if there is none at all,
 /// [`SourceError::Variable`] for an array that format 3 cannot describe, [`SourceError::NotAChunk`] and
-/// [`SourceError::EmptyChunk`] for what lies among chunks, what the store says.
+/// [`SourceError::EmptyChunk`] for what lies among chunks, the errors of the store.
 pub async fn read_zarr(
     storage: Arc<dyn Storage>,
     prefix: &Prefix,
@@ -39,7 +39,7 @@ pub async fn read_zarr(
     let options = options.into();
     let url = url.trim_end_matches('/');
     let mut listed = TreeValues::default();
-    // What has a name that is no key may be a chunk, which would be missing.
+    // An object whose name is no key may be a chunk, which would be missing.
     let mut list = storage.list_strict(ListOptions::prefix(prefix.clone()));
     while let Some(object) = list
         .try_next()

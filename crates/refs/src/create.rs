@@ -234,7 +234,7 @@ impl Ledger {
     /// Objects that an interrupted creation has left are taken over.
     ///
     /// # Errors
-    /// [`RefsError::Fetch`] if the first snapshot that is there cannot be read, and what the store says.
+    /// [`RefsError::Fetch`] if the first snapshot that is there cannot be read, and the errors of the store.
     pub async fn create(&self, new: NewRepository) -> Result<Creation, RefsError> {
         let in_the_way = match new.among_others {
             true => self.own_keys().await?,

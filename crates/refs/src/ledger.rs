@@ -196,7 +196,7 @@ impl Ledger {
     /// that the store has one of them in.
     ///
     /// # Errors
-    /// [`RefsError::SpelledTwice`], [`RefsError::OnlySpecV1`], and what the store says.
+    /// [`RefsError::SpelledTwice`], [`RefsError::OnlySpecV1`], and the errors of the store.
     pub async fn tag_keys(&self, name: &TagName) -> Result<(Key, Key), RefsError> {
         let form = self.files("the key of a tag")?.form_in_list(name).await?;
         Ok((
@@ -210,7 +210,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`RefsError::SpelledTwice`] if the store has both spellings with different bytes, [`RefsError::NoConditions`], and
-    /// what the store says.
+    /// the errors of the store.
     pub async fn respell(&self, misspelled: &Misspelled) -> Result<EditOutcome, RefsError> {
         self.files("the spelling of a ref")?
             .respell(misspelled)
@@ -373,7 +373,7 @@ impl Ledger {
     /// file is damaged. In a bucket, the name is that of the list: one in the other spelling is not looked for.
     ///
     /// # Errors
-    /// [`RefsError::BranchNotFound`] and what the store says.
+    /// [`RefsError::BranchNotFound`] and the errors of the store.
     pub async fn branch_to_replace(&self, name: &BranchName) -> Result<Tip, RefsError> {
         let tip = match &self.layout {
             Layout::V1(files) => files.branch_to_replace(name).await?,

@@ -23,7 +23,7 @@ impl RefFiles {
     /// no request.
     ///
     /// # Errors
-    /// [`RefsError::SpelledTwice`]; what the store says.
+    /// [`RefsError::SpelledTwice`]; the errors of the store.
     pub(crate) async fn form_of_branch(&self, name: &BranchName) -> Result<KeyForm, RefsError> {
         let Some(second) = layout::second_form(name.as_str(), self.form()) else {
             return Ok(self.form());
@@ -91,7 +91,7 @@ impl RefFiles {
     /// the same bytes, as an interrupted call leaves them, it deletes the other one.
     ///
     /// # Errors
-    /// [`RefsError::NoConditions`], [`RefsError::SpelledTwice`] where the bytes differ, and what the store says.
+    /// [`RefsError::NoConditions`], [`RefsError::SpelledTwice`] where the bytes differ, and the errors of the store.
     pub(crate) async fn respell(&self, misspelled: &Misspelled) -> Result<EditOutcome, RefsError> {
         let (storage, Misspelled { found, own }) = (self.storage(), misspelled);
         let capabilities = storage.capabilities();

@@ -57,8 +57,8 @@ pub(crate) struct UnsafeFolder {
     pub(crate) problem: &'static str,
 }
 
-/// Makes the directory that the user named and the cache's own folder in it, where they are missing. Returns what is wrong
-/// with who may write there.
+/// Makes the directory that the user named and the cache's own folder in it, where they are missing. Returns the
+/// reason if other users may write there.
 pub(crate) fn make_root(layout: &CacheLayout) -> io::Result<Option<UnsafeFolder>> {
     let own = layout.root();
     let named = own.parent().unwrap_or(own);
@@ -283,7 +283,7 @@ pub(crate) fn forget(object: &ObjectPaths) {
     let _not_there = fs::remove_dir_all(object.parts());
 }
 
-/// Returns what is wrong with who may write into the cache's own folder.
+/// Returns the reason if other users may write into the cache's own folder.
 fn unsafe_folder(metadata: &Metadata) -> Option<&'static str> {
     if metadata.is_symlink() {
         return Some("is a link");
@@ -291,7 +291,7 @@ fn unsafe_folder(metadata: &Metadata) -> Option<&'static str> {
     unsafe_owner(metadata).or_else(|| is_open_to_others(metadata).then_some(OPEN_TO_OTHERS))
 }
 
-/// Returns what is wrong with who may rename or replace folders in a folder.
+/// Returns the reason if other users may rename or replace folders in a folder.
 fn unsafe_parent(metadata: &Metadata) -> Option<&'static str> {
     // In a sticky folder, such as `/tmp`, only the owner of a file does so.
     let is_sticky = metadata.mode() & 0o1000 != 0;

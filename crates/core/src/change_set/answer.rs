@@ -59,7 +59,7 @@ struct Gone {
 }
 
 impl Answer {
-    /// An answer of `changes` to who has `origin`.
+    /// An answer with `changes`, for a receiver that has `origin`.
     pub(crate) fn new(
         (base, family, origin_id): (&Base, [u8; 12], [u8; 12]),
         origin: &ChangeSet,

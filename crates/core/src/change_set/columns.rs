@@ -161,7 +161,7 @@ impl Columns {
             return Err(invalid("chunks are addressed in a way that is not known"));
         }
         let (rank, rows) = (usize::from(self.rank), self.kinds.len());
-        // Tables without rows are not sent, so that who wrote this did not have an empty one, and its rank says nothing.
+        // Tables without rows are not sent, so that the sender had no empty one, and its rank says nothing.
         let mut table = match origin.filter(|origin| !origin.is_empty()) {
             Some(origin) if !self.whole && origin.rank() == rank => Arc::clone(origin),
             Some(_) if !self.whole => return Err(invalid("the rank of an array differs")),

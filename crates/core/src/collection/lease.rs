@@ -51,7 +51,7 @@ impl Lease {
     /// Lists all leases, the dead ones too, in the order of their keys.
     ///
     /// # Errors
-    /// What the store says.
+    /// The errors of the store.
     pub async fn list(storage: &dyn Storage) -> Result<Vec<Self>, StorageError> {
         let prefix = Prefix::parse(&format!("{}/leases", layout::OWN))?;
         // A lease that is left out does not protect its session.
@@ -123,7 +123,7 @@ impl Lease {
     /// everything, and not until the date that it gives. One that its session renews meanwhile stays as it is.
     ///
     /// # Errors
-    /// What the store says.
+    /// The errors of the store.
     pub async fn date_anew(
         &self,
         storage: &dyn Storage,

@@ -62,8 +62,8 @@ impl CollectionState {
     /// Reads the state; none if nothing was ever collected.
     ///
     /// # Errors
-    /// What the store says. A state that cannot be read is one of a newer program: it counts as a collection that
-    /// runs and may delete everything.
+    /// The errors of the store. A state that cannot be decoded is one of a newer program: it counts as a collection
+    /// that runs and may delete everything.
     pub async fn read(storage: &dyn Storage) -> Result<Option<(Self, ObjectMeta)>, StorageError> {
         let key = Self::key();
         let (bytes, mut meta) = match storage.read_at_most(&key, MAX_BYTES).await {
@@ -110,7 +110,7 @@ impl CollectionState {
     /// meanwhile stays as it is.
     ///
     /// # Errors
-    /// What the store says.
+    /// The errors of the store.
     pub async fn date_anew(
         self,
         storage: &dyn Storage,

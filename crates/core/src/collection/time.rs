@@ -28,7 +28,7 @@ const FOLDER: &str = "now";
 /// Returns when the store wrote an object.
 ///
 /// # Errors
-/// What the store says.
+/// The errors of the store.
 pub async fn time_of(storage: &dyn Storage, key: &Key) -> Result<SystemTime, StorageError> {
     let meta = storage.head(key).await?;
     meta.last_modified.ok_or_else(|| StorageError::Unsupported {
@@ -62,7 +62,7 @@ pub(super) async fn create(
 /// never asked again, and a collection deletes it.
 ///
 /// # Errors
-/// What the store says, such as that it takes no writes.
+/// The errors of the store, such as that it takes no writes.
 pub async fn store_time(
     storage: &dyn Storage,
     entropy: &dyn Entropy,
@@ -136,7 +136,7 @@ fn apart(store: SystemTime, host: SystemTime) -> String {
 /// Asks the store what time it is, as [`store_time`], and compares that with this machine's clock.
 ///
 /// # Errors
-/// [`StoreTimeError::ClocksApart`]; what the store says.
+/// [`StoreTimeError::ClocksApart`]; the errors of the store.
 pub async fn agreed_time(
     storage: &dyn Storage,
     entropy: &dyn Entropy,

@@ -57,7 +57,7 @@ pub(super) struct ArrayPlan {
     pub(super) entropy: Arc<dyn Entropy>,
 }
 
-/// What one manifest of a shifted array is made of.
+/// The parts of one manifest of a shifted array.
 #[derive(Debug, Default)]
 struct Part {
     inputs: Vec<ManifestRef>,
@@ -68,7 +68,7 @@ struct Part {
 /// more, one task makes all.
 const MOST_PARTS: u64 = 1 << 16;
 
-/// What becomes of an array's manifests.
+/// The treatment of an array's manifests.
 #[derive(Debug)]
 pub(super) struct Split {
     /// Those that stay as they are.
@@ -331,7 +331,7 @@ fn bytes_per_set(
     held: &[Held],
     writer: &Writer,
 ) -> Result<f64, FormatError> {
-    // What a snapshot says of its manifests may be anything.
+    // The sizes in a snapshot may be anything.
     let bytes = (held.iter()).fold(0, |sum: u64, held| sum.saturating_add(held.bytes));
     let refs: u64 = held.iter().map(|held| held.refs).sum();
     if bytes.saturating_add((rows.len() * LARGEST) as u64) <= 512 << 10 {

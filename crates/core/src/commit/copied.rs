@@ -75,7 +75,7 @@ impl ManifestJob {
             let placed_end = i64::from(part.end.min(grid[axis]));
             let first = i64::from(first).max(i64::from(part.start) - by);
             let end = i64::from(end).min(placed_end - by);
-            // What does not fit lies beyond every coordinate, so that nothing is in the range.
+            // A number that does not fit lies beyond every coordinate, so that the range is empty.
             Some(u32::try_from(first).ok()?..u32::try_from(end).ok()?)
         };
         (0..rank).map(axis).collect()

@@ -48,7 +48,7 @@ pub(super) struct ManifestJob {
 pub(super) struct NewManifest {
     pub(super) reference: ManifestRef,
     pub(super) info: ManifestFileInfo,
-    /// What is to be stored; `None` if it is stored already.
+    /// The file to be stored; `None` if it is stored already.
     pub(super) file: Option<Bytes>,
     /// Its decoded content, if the writer has it anyway.
     pub(super) decoded: Option<Arc<Manifest>>,
@@ -85,7 +85,7 @@ impl WrittenManifests {
         self.0.is_empty()
     }
 
-    /// What an earlier attempt stored for a job, if it would come out the same.
+    /// The manifests that an earlier attempt stored for a job, if the job would make the same ones.
     pub(super) fn find(&self, job: &ManifestJob, changes: &ChangeSet) -> Option<Vec<NewManifest>> {
         let stored = self.0.get(&job.node)?;
         (stored.revision == job.revision(changes))
@@ -96,7 +96,7 @@ impl WrittenManifests {
     pub(super) fn note(&mut self, job: &ManifestJob, changes: &ChangeSet, new: &[NewManifest]) {
         let stored = self.0.entry(job.node).or_default();
         if stored.revision != job.revision(changes) {
-            // What was written for another state of the edits is of no use any more.
+            // Manifests for another state of the edits are of no use any more.
             *stored = Stored {
                 revision: job.revision(changes),
                 ..Stored::default()
@@ -182,8 +182,8 @@ fn shows(manifest: &ManifestRef, index: &[u32]) -> bool {
     axes.all(|(range, at)| range.contains(at))
 }
 
-/// What later versions of the format say of the array and of its manifests, in fields that are reserved. Of several manifests,
-/// what all of them say: no reader of this version knows how to join what differs.
+/// The content of reserved fields of the array and of its manifests, from later versions of the format. Of several
+/// manifests, only content that all of them have is kept: no reader of this version can join different ones.
 #[derive(Clone, Copy, Debug, Default)]
 struct Extras<'a> {
     manifest: Option<&'a [u8]>,
@@ -203,7 +203,7 @@ impl<'a> Extras<'a> {
     }
 }
 
-/// What all say.
+/// The value that all have.
 fn agreed<T: Copy + PartialEq>(mut said: impl Iterator<Item = Option<T>>) -> Option<T> {
     let first = said.next()??;
     said.all(|other| other == Some(first)).then_some(first)

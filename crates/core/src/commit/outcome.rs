@@ -1,4 +1,4 @@
-//! What became of a commit.
+//! The outcome of a commit.
 
 use icefield_format::SnapshotId;
 use icefield_storage::StorageError;
@@ -55,7 +55,7 @@ pub enum CommitOutcome {
     Unknown {
         /// The snapshot to look for in the history of the branch.
         snapshot: SnapshotId,
-        /// What the store said.
+        /// The error of the store.
         source: StorageError,
     },
 }

@@ -1,4 +1,4 @@
-//! What the snapshot of a commit holds: its nodes, and which manifests of each array are kept or written.
+//! The content of the snapshot of a commit: its nodes, and which manifests of each array are kept or written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub(super) enum PlannedManifests {
     None,
     /// Those of the base at this position.
     Keep { position: usize },
-    /// What comes of a plan, by its number.
+    /// The result of the plan with this number.
     Change { array: usize },
 }
 
@@ -62,7 +62,7 @@ impl ArrayManifests {
     }
 }
 
-/// What the new snapshot says of itself.
+/// The description of the new snapshot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Description<'a> {
     pub(super) message: &'a str,
@@ -77,7 +77,7 @@ pub(super) struct Description<'a> {
     pub(super) replaced: Option<&'a Replaced>,
 }
 
-/// What is needed to plan the manifests of an array.
+/// The inputs of the plan for the manifests of an array.
 #[derive(Clone, Copy)]
 pub(super) struct Planner<'a> {
     pub(super) session: &'a Session,
@@ -253,7 +253,7 @@ impl Planner<'_> {
     }
 }
 
-/// What the base says of a manifest file.
+/// The record of a manifest file in the base.
 fn manifest_file(base: &Base, id: ManifestId) -> Result<ManifestFileInfo, SessionError> {
     base.snapshot().manifest_file(&id).ok_or_else(|| {
         SessionError::Fetch(FetchError::Missing {

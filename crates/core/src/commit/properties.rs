@@ -1,4 +1,4 @@
-//! What icefield itself records in the metadata of commits.
+//! The items that icefield itself records in the metadata of commits.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -19,7 +19,7 @@ pub(super) async fn publish(
     guarded: &Moment,
 ) -> Result<CommitOutcome, CommitError> {
     let snapshot = prepared.snapshot().clone();
-    // What the snapshot refers to must survive a loss of power before the ref can name it.
+    // The objects below the snapshot must survive a loss of power before the ref can name it.
     session.shared().storage.sync().await?;
     session.guard_again(guarded, snapshot.id).await?;
     move_branch(session, snapshot, onto).await
@@ -101,7 +101,7 @@ pub(super) async fn resolve(
     if let Some(collection) = session.last_collection().await? {
         session.note_collection(&collection);
     }
-    // What it wrote may have waited for long.
+    // Its objects may have waited for long.
     session.guard(Some(snapshot)).await?;
     // The attempt may have been stopped before it made its objects durable.
     session.shared().storage.sync().await?;
@@ -112,7 +112,7 @@ pub(super) async fn resolve(
         .await;
     let outcome = move_branch(session, info.map_err(SessionError::from)?, onto).await?;
     if let CommitOutcome::BranchMoved { .. } = outcome {
-        // What refused this attempt may have been the first one, arriving late.
+        // The first attempt, arriving late, may be the one that refused this attempt.
         let looked = find_landed(session, snapshot, tip).await?;
         return Ok(looked.unwrap_or_else(|| CommitOutcome::Unknown {
             snapshot,

@@ -15,8 +15,8 @@ use crate::repository::Shared;
 /// Bytes, decoded, of what one line hands on.
 const HANDED_ON: usize = 8 << 20;
 
-/// What those who had their turn wrote, oldest first: those behind them need it to follow, and need not read
-/// it back from the store.
+/// The objects of writers that had their turn, oldest first. The writers behind them need these objects to follow,
+/// and need not read them back from the store.
 #[derive(Debug, Default)]
 struct Landed {
     commits: VecDeque<(SnapshotId, Fresh)>,

@@ -23,7 +23,7 @@ use crate::objects::Objects;
 use crate::session::{Base, Session};
 use crate::{CommitError, Repository, RepositoryError, SessionError};
 
-/// What an amended snapshot takes the place of.
+/// The snapshot that an amended one replaces.
 #[derive(Clone, Debug)]
 pub(super) struct Replaced {
     /// The snapshot that is the parent of both.
@@ -181,7 +181,7 @@ fn union(
         log.new_arrays(it.new_arrays().filter(came));
         log.deleted_groups(it.deleted_groups().filter(came));
         log.deleted_arrays(it.deleted_arrays().filter(came));
-        // What came or went is named as that alone, and what went and came back as updated.
+        // A node that came or went is named as that alone, and one that went and came back as updated.
         let groups = it.updated_groups().chain(it.new_groups());
         let arrays = it.updated_arrays().chain(it.new_arrays());
         log.updated_groups(groups.filter(stays));

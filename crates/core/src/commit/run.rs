@@ -70,7 +70,7 @@ pub(super) async fn run_jobs(
                     new.decoded = None;
                 }
                 let bytes = new.file.as_ref().map_or(0, Bytes::len);
-                // What is encoded after so many is stored at once.
+                // Manifests beyond this many bytes are stored at once.
                 if waiting.fetch_add(bytes, Ordering::Relaxed) > settings.waiting_bytes
                     && let Some(file) = new.file.take()
                 {

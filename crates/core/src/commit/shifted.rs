@@ -1,4 +1,4 @@
-//! What a shift did to the chunks of the base, for the log: readers of it know no shifts, only chunks that changed.
+//! The effect of a shift on the chunks of the base, for the log: its readers know no shifts, only chunks that changed.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -11,7 +11,7 @@ use crate::{CommitError, SessionError};
 
 /// The log of a commit, to be encoded.
 pub(super) struct NewLog<F> {
-    /// Whether it is kept in memory for those who come next.
+    /// Whether it is kept in memory for the writers that come next.
     pub(super) remembered: bool,
     pub(super) file: F,
 }
@@ -30,13 +30,13 @@ impl PreparedCommit {
         &self.snapshot
     }
 
-    /// What was written, for those who come next.
+    /// Returns the written objects, for the writers that come next.
     pub(super) fn into_fresh(self) -> Fresh {
         self.fresh
     }
 }
 
-/// What came of writing.
+/// The outcome of writing.
 #[derive(Debug)]
 pub(super) enum Written {
     Prepared(PreparedCommit),

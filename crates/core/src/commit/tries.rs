@@ -124,7 +124,7 @@ impl Commit {
     ) -> Result<Option<CommitOutcome>, CommitError> {
         Ok(match self.session.rebase_held(tip, solver).await? {
             RebaseOutcome::Rebased { .. } => {
-                // What both sides did alike may leave nothing to do; the commit is still one.
+                // Edits that both sides made may leave nothing to do; the commit still takes place.
                 self.allow_empty |= self.rewrite == ManifestRewrite::No;
                 None
             }
@@ -173,7 +173,7 @@ impl Commit {
             extents: &self.extents,
             replaced: replaced.as_ref(),
         };
-        // What it has written is garbage until it is published.
+        // The written objects are garbage until they are published.
         let writing = write(session, Some(tip), description);
         let written = self.interrupt.unless(writing).await??;
         match written {
@@ -236,7 +236,7 @@ impl Session {
     ///
     /// # Errors
     /// [`SessionError::NothingUnresolved`] if nothing was unknown; [`SessionError::Untraceable`] if the branch has lost
-    /// what would tell; what the store says.
+    /// what would tell; the errors of the store.
     pub async fn resolve(&self) -> Result<CommitOutcome, CommitError> {
         let (mut hold, snapshot, publication) = match self.hold_unresolved()? {
             Ok(held) => held,

@@ -1,7 +1,7 @@
 //! The log of a commit whose predecessors expire.
 //!
-//! A snapshot that gets another parent is the result of several commits, while its log names what the last one did. Who
-//! rebases from the new parent would see less than there is: so its log is made to tell all before the parent changes.
+//! A snapshot that gets another parent is the result of several commits, while its log names the changes of the last one.
+//! A rebase from the new parent would miss the others: so the log is completed before the parent changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,15 +35,15 @@ type Paths = BTreeMap<NodeId, NodePath>;
 impl Repository {
     /// Makes the transaction log of `id` tell all that changed since `parent`, which is about to become its parent.
     ///
-    /// What the log says already it goes on saying, so that it is right for the old parent, too. A snapshot without a log
-    /// needs none: who looks for it compares the snapshots.
+    /// The log keeps the changes that it names already, so that it is right for the old parent, too. A snapshot without a
+    /// log needs none: readers then compare the snapshots.
     ///
     /// Where a manifest of an array is lost, so that the two cannot be compared, the log takes over what the logs of all
     /// commits in between say of that array.
     ///
     /// # Errors
     /// Objects that cannot be read; [`RepositoryError::ChangesLost`] if manifests are lost and logs in between, too;
-    /// [`RepositoryError::Format`] if the log would be too large; what the store says. Nothing was changed.
+    /// [`RepositoryError::Format`] if the log would be too large; the errors of the store. Nothing was changed.
     pub async fn absorb_into_log(
         &self,
         id: SnapshotId,
@@ -66,7 +66,7 @@ impl Repository {
     ///
     /// # Errors
     /// [`RepositoryError::Fetch`] and others for objects that cannot be read, logs of expired ancestors among them;
-    /// [`RepositoryError::Format`] if the log would be too large; what the store says. Nothing was changed.
+    /// [`RepositoryError::Format`] if the log would be too large; the errors of the store. Nothing was changed.
     pub async fn mend_log(&self, id: SnapshotId) -> Result<EditOutcome, RepositoryError> {
         let objects = &self.shared().objects;
         let limits = self.shared().objects.decode_limits();

@@ -79,7 +79,7 @@ async fn unchanged(
         }));
     }
     match equal_chunks(&old, &new, pairs).await {
-        // Damage is found by those who need the chunk: here, it is as good as changed.
+        // Readers that need the chunk find damage: here, it counts as changed.
         Err(SessionError::ChunkMissing { .. } | SessionError::ChunkTruncated { .. }) => {
             Ok(ChunkSets::new())
         }

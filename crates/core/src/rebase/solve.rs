@@ -210,7 +210,7 @@ impl ConflictSolver for BasicSolver {
             | Conflict::ZarrMetadataUpdateOfUpdatedChunks { .. }
             | Conflict::ChunksUpdatedInUpdatedArray { .. }
             | Conflict::ChunksUpdatedInShiftedArray { .. } => self.on_metadata_conflict,
-            // On top of theirs it may mean something else; only who shifted knows.
+            // On top of theirs it may mean something else; only the caller that shifted knows.
             Conflict::ShiftOfUpdatedArray { .. } => VersionSelection::Fail,
             Conflict::EditOfMovedNode { .. } => self.on_moved,
             Conflict::MoveOperationCannotBeRebased { .. } => VersionSelection::Fail,

@@ -123,7 +123,7 @@ impl Repository {
     /// read as it is.
     ///
     /// # Errors
-    /// [`icefield_refs::RefsError::RepoMissing`], [`icefield_refs::RefsError::InvalidRepo`], and what the store says.
+    /// [`icefield_refs::RefsError::RepoMissing`], [`icefield_refs::RefsError::InvalidRepo`], and the errors of the store.
     pub async fn pinned(&self) -> Result<Self, RepositoryError> {
         let shared = &self.0;
         Ok(Self(Arc::new(Shared {

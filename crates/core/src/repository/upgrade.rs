@@ -15,7 +15,7 @@ impl RepositoryBuilder {
     ///
     /// # Errors
     /// [`RepositoryError::NotFound`], [`RepositoryError::NewerSpecVersion`], [`RepositoryError::UnsafeStore`],
-    /// [`RepositoryError::CollectionRunning`], as [`Upgrade::run`], and what the store says.
+    /// [`RepositoryError::CollectionRunning`], as [`Upgrade::run`], and the errors of the store.
     pub async fn upgrade(
         self,
         options: &UpgradeOptions<'_>,

@@ -1,4 +1,4 @@
-//! What a fork sends back: its own edits, without those that it began with.
+//! The answer of a fork: its own edits, without those that it began with.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ impl Session {
     /// the fork; of an array of which the fork took back pending chunks, all pending chunks are in it. Its chunks are
     /// durable when this returns.
     ///
-    /// For anybody else there is [`Session::to_bytes`]: an answer alone can be neither read nor written.
+    /// For any other receiver there is [`Session::to_bytes`]: an answer alone can be neither read nor written.
     ///
     /// # Errors
-    /// [`ForkError::NotAFork`], [`crate::SessionError::ChunksNotStored`], what the store says.
+    /// [`ForkError::NotAFork`], [`crate::SessionError::ChunksNotStored`], the errors of the store.
     pub async fn to_answer(&self) -> Result<Bytes, ForkError> {
         let lineage = self.lineage().ok_or(ForkError::NotAFork)?;
         let _all_writes_ended = self.ready_to_send().await?;
@@ -50,7 +50,7 @@ impl Session {
         self.of_answer(bytes, known.as_ref(), &base)
     }
 
-    /// What forks began with, those of this session or those that were made together with it, as far as that is known.
+    /// The origin of forks of this session, or of forks that were made together with it, as far as it is known.
     pub(super) fn known_lineage(&self) -> Option<Lineage> {
         match self.lineage() {
             Some(ours) => Some(ours.clone()),

@@ -58,9 +58,9 @@ impl CollectionHold {
 /// Returns whether a collection with this cutoff that is under way deletes nothing of a snapshot, and of what came before
 /// it: refs reach it, or it is younger, and so is all before it up to one that refs reach.
 ///
-/// What was flushed by a session is of that kind: its chunks and manifests are younger, too, or else its [guard] would
-/// have refused; all else that it refers to is that of its parent. And refs reach nothing but what they reached when the
-/// collection marked it, or what is younger.
+/// Snapshots that a session flushed are of that kind: their chunks and manifests are younger, too, or the [guard] would
+/// have refused them; all other objects below them are those of the parent. And refs reach only objects that they reached
+/// when the collection marked, and younger ones.
 ///
 /// [guard]: Session::guard
 async fn is_spared(

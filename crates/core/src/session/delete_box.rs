@@ -38,7 +38,7 @@ impl Session {
     /// erased of the array have at most 4096.
     ///
     /// # Errors
-    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], what the store says, and the reasons why a session
+    /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], the errors of the store, and the reasons why a session
     /// cannot be written; [`SessionError::ArrayChanged`] if the array is replaced, or its shape changed, meanwhile. Nothing is
     /// deleted then.
     pub async fn delete_chunks(

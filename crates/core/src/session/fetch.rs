@@ -46,7 +46,7 @@ pub(super) enum ObjectName {
     Foreign(ForeignObject),
 }
 
-/// What is left to do for a chunk once its reference is known.
+/// The next step for a chunk whose reference is known.
 pub(super) enum Step {
     /// Nothing.
     Done(Bytes),

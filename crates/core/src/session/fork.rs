@@ -40,9 +40,9 @@ pub enum ForkError {
         "the fork is based on snapshot {fork}, and the session on {session} since it was rebased: merge forks before rebasing"
     )]
     OtherBase {
-        /// What the fork is based on.
+        /// The base of the fork.
         fork: SnapshotId,
-        /// What the session is based on.
+        /// The base of the session.
         session: SnapshotId,
     },
     /// The bytes are no fork.
@@ -178,7 +178,7 @@ impl Session {
     pub(super) async fn ready_to_send(&self) -> Result<RwLockWriteGuard<'_, ()>, SessionError> {
         let all_writes_ended = self.in_flight().write().await;
         self.store_needed().await?;
-        // What waits to be merged must not be taken for garbage meanwhile.
+        // Objects that wait to be merged must not be taken for garbage meanwhile.
         self.keep_lease().await;
         self.shared().storage.sync().await?;
         Ok(all_writes_ended)

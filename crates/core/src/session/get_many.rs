@@ -50,10 +50,10 @@ impl ChunkRead {
 /// A read by its position among those that were asked for, and its bytes; `None` if there is no such chunk.
 type Found = (usize, Option<Bytes>);
 
-/// What is to be fetched.
+/// The chunks to be fetched.
 #[derive(Default)]
 struct Plan {
-    /// What needs no fetching.
+    /// The chunks that need no fetching.
     at_once: Vec<Found>,
     objects: Vec<Arc<Source>>,
     requests: Vec<Request>,

@@ -24,7 +24,7 @@ use crate::repository::Shared;
 
 /// A lease is renewed for a commit unless that was so recently.
 const RENEWED_FOR_COMMIT: Duration = Duration::from_secs(60);
-/// What took longer to write since it was guarded is guarded again before it is published.
+/// Objects that took longer to write since they were guarded are guarded again before they are published.
 const GUARDED_FOR: Duration = Duration::from_secs(5 * 60);
 /// Chunks that are looked for at a time.
 const LOOKS: usize = 64;
@@ -32,11 +32,11 @@ const LOOKS: usize = 64;
 const PAUSES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What a collection could have taken of what is to be published.
+/// The objects to be published that a collection could have taken.
 enum Exposed {
     /// Nothing: it is young, and so is all that it needs.
     Nothing,
-    /// What was written since a time of the store.
+    /// The objects written since a time of the store.
     Since(u64),
 }
 
@@ -134,7 +134,7 @@ impl Session {
         let (storage, entropy) = (&*shared.storage, &*shared.entropy);
         let at = Moment::now(clock);
         let now = store_time(storage, entropy).await?;
-        // What another process has found out is believed, if it can be true.
+        // The finding of another process is believed, if it can be true.
         let sent = (lease.started).filter(|started| *started <= micros_of_time(now));
         let age = match sent {
             Some(_) => lease.age_here(clock),
@@ -239,7 +239,7 @@ impl Session {
         };
         let mut keys: Vec<String> = Vec::new();
         if let Some(base) = base {
-            // What it leaves as it was is needed, too.
+            // The objects that it leaves as they were are needed, too.
             keys.push(layout::snapshot_key(base.id()));
             let manifests = base.manifest_files();
             keys.extend(manifests.map(|info| layout::manifest_key(info.id)));

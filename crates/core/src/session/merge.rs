@@ -49,7 +49,7 @@ enum Arrived<'a> {
     Packed(&'a [u8]),
 }
 
-/// What is merged of a fork: its edits as they were at one moment.
+/// The part of a fork that is merged: its edits as they were at one moment.
 struct OwnEdits {
     changes: Arc<ChangeSet>,
     taken: BTreeSet<SnapshotId>,
@@ -188,7 +188,7 @@ impl Session {
         check_base(snapshot, base)
     }
 
-    /// What two sides come to that both began with `origin`, or how they collide.
+    /// Folds two sides that both began with `origin`, or returns their collisions.
     async fn folded(
         &self,
         base: &Arc<Base>,

@@ -22,7 +22,7 @@ impl Session {
     /// written counts, and be it what stood there before; those that a new shape cuts off do not.
     ///
     /// # Errors
-    /// [`SessionError::Aborted`] after a panic inside the session; what the store says.
+    /// [`SessionError::Aborted`] after a panic inside the session; the errors of the store.
     pub async fn status(&self) -> Result<Diff, SessionError> {
         let (changes, base) = {
             let state = self.state()?;

@@ -1,4 +1,4 @@
-//! Fetching manifests before anybody asks for them.
+//! Fetching manifests before a read asks for them.
 //!
 //! `manifest.preload` of the configuration names arrays by conditions, and a bound on their references in all. Where it
 //! is there, opening a session begins to fetch the manifests of these arrays into the cache of decoded objects. Arrays

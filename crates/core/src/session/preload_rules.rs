@@ -14,7 +14,7 @@ const MOST_REFS: u32 = 10_000;
 /// References of a coordinate at most, unless the configuration says otherwise.
 const MOST_REFS_OF_COORDINATE: u32 = 1000;
 
-/// What coordinates are called, as a rule.
+/// The usual names of coordinates.
 const COORDINATE: &str = "(?i)^(x|y|z|t|i|j|time|valid_time|date|step|(r|nav_|grid_)?(lat|lon|latitude|longitude)\
     |lev|level|plev|depth|height|altitude|pressure|band|member)([_-]?(bnds|bounds|[0-9]+))?$";
 
@@ -72,7 +72,7 @@ impl Arrays {
     }
 }
 
-/// What is fetched early, in the order of the arrays.
+/// The manifests that are fetched early, in the order of the arrays.
 pub(super) type Choice = (PreloadReport, Vec<ManifestId>);
 
 /// Which manifests are fetched early.

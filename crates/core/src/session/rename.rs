@@ -110,7 +110,7 @@ impl Move {
             let cut = grid.is_some_and(|grid| state.changes.cuts(&self.node.id, &grid));
             cut && state.base.record(position).id() == self.node.id
         });
-        // What was cut off on the way is a change, whatever the metadata says.
+        // Chunks that were cut off on the way are a change, even if the metadata is equal.
         let changed = cut
             || original.is_none_or(|position| {
                 state.base.record(position).user_data() != self.node.document

@@ -55,7 +55,7 @@ struct Inner {
     state: RwLock<SessionState>,
     /// Where it comes from, if it is a fork.
     lineage: Option<Lineage>,
-    /// What the last fork of it was told of where it comes from.
+    /// The origin that the last fork of it was given.
     last_fork: Mutex<Option<Lineage>>,
     /// Ids of nodes and chunks are drawn from it.
     entropy: Arc<dyn Entropy>,
@@ -80,7 +80,7 @@ pub(crate) struct Lineage {
     pub(crate) origin: Arc<ChangeSet>,
 }
 
-/// What a session holds; reads and edits of it are short and never wait for storage.
+/// The state of a session; reads and edits of it are short and never wait for storage.
 #[derive(Debug)]
 pub(crate) struct SessionState {
     pub(crate) base: Arc<Base>,
@@ -96,7 +96,7 @@ pub(crate) struct SessionState {
     pub(crate) relocations: Arc<Relocations>,
     /// How often a commit of these edits was tried.
     pub(crate) attempts: u32,
-    /// What earlier attempts to commit these edits have stored.
+    /// The manifests that earlier attempts to commit these edits have stored.
     pub(super) written: WrittenManifests,
 }
 

@@ -124,7 +124,7 @@ impl Session {
     ///
     /// # Errors
     /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], [`SessionError::OutOfGrid`],
-    /// [`SessionError::EmptyChunk`], what the store says, and the reasons why a session cannot be written.
+    /// [`SessionError::EmptyChunk`], the errors of the store, and the reasons why a session cannot be written.
     /// [`SessionError::ChunksNotStored`] if earlier chunks could not be stored, so that there is no room for this one.
     ///
     /// # Cancel safety

@@ -1,4 +1,4 @@
-//! Commits: their outcomes, who is first, and what a session is afterwards.
+//! Commits: their outcomes, races, and the session afterwards.
 
 mod races;
 

@@ -17,11 +17,11 @@ use super::VirtualChunkError;
 pub trait OpenContainer: fmt::Debug + Send + Sync + 'static {
     /// Opens the store whose keys are the paths below the prefix of the grant.
     ///
-    /// `container` is what the repository's configuration says of the place. Anybody who can write to the repository
-    /// may have written it: it must not lead credentials elsewhere.
+    /// `container` is the entry of the place in the repository's configuration. Any writer of the repository may have
+    /// written it, so it must not lead credentials elsewhere.
     ///
     /// # Errors
-    /// What cannot be opened, and what the container says that the reader did not grant.
+    /// The store cannot be opened, or the container asks for a setting that the reader did not grant.
     async fn open(&self, container: &VirtualChunkContainer) -> Result<Arc<dyn Storage>, BoxError>;
 }
 

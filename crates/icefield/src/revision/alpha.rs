@@ -14,7 +14,7 @@ impl RevisionSpec {
     ///
     /// # Errors
     /// [`NotFound`](crate::ErrorKind::NotFound) if there is none, [`Corrupt`](crate::ErrorKind::Corrupt) if what a ref
-    /// or a snapshot names is damaged or missing, and what the store says.
+    /// or a snapshot names is damaged or missing, and the errors of the store.
     pub async fn resolve_alpha(&self, repository: &AlphaRepository) -> Result<Snapshot, Error> {
         let mut last = None;
         for reading in &self.readings {

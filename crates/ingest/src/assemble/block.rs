@@ -167,7 +167,7 @@ impl Block {
                 done.push(BlockEvent::Decoded);
                 Some(part.codec.decode(bytes).map_err(damaged)?)
             }
-            // What is put together begins with fill values.
+            // An assembled chunk begins with fill values.
             None if part.codec.filled() == assembly.codec.filled() => None,
             None => Some(part.codec.filled_chunk()),
         };

@@ -103,7 +103,7 @@ impl TreeWalk<'_> {
             }
             self.nodes.insert(path.clone(), node);
             if is_array {
-                // What else is there are its chunks.
+                // All other entries are its chunks.
                 return Ok(());
             }
         }

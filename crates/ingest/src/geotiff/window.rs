@@ -70,7 +70,7 @@ impl Window {
     /// Reads so many bytes.
     ///
     /// # Errors
-    /// If the file has fewer, and what the store says.
+    /// If the file has fewer, and the errors of the store.
     pub(super) async fn read(&mut self, start: u64, length: u64) -> Result<Bytes, SourceError> {
         if let Some(found) = self.held(start, length) {
             return Ok(found);

@@ -177,7 +177,7 @@ pub(super) fn names(variables: &[(Key, Described)]) -> Vec<String> {
             }
         }
     }
-    // What is left differs in something that no word was found for.
+    // The remaining names differ in a property without a word.
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
     for name in &mut names {
         let count = seen.entry(name.clone()).or_default();

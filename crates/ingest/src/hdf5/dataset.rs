@@ -258,7 +258,7 @@ impl Reader<'_> {
         let mut codecs = vec![described.data_type.bytes_codec()];
         let extents = match stored.place {
             StoredBytes::File(extents) => extents,
-            // What is in a header has not gone through filters.
+            // Data in a header has not gone through filters.
             StoredBytes::Header(mut bytes) => {
                 self.spend(node, bytes.len() as u64)?;
                 if let Some(take) = described.data_type.take() {

@@ -201,7 +201,7 @@ impl MessageList<'_> {
     fn add_v2(&mut self, bytes: &[u8], tracked: bool) -> Parsed<()> {
         let mut cursor = Cursor::new(bytes);
         let envelope = if tracked { 6 } else { 4 };
-        // What is shorter than the envelope of a message is a gap.
+        // A rest that is shorter than the envelope of a message is a gap.
         while cursor.remaining() >= envelope {
             let kind = u16::from(cursor.read_u8()?);
             let length = cursor.read_u16_le()?;

@@ -229,7 +229,7 @@ pub(super) async fn of_source(
                 }
             }
         };
-        // What lies behind the end of the array is no label, and often no number.
+        // An element behind the end of the array is no label, and often no number.
         let count = (length - u64::from(index) * chunk).min(*chunk);
         values.extend(numbers(&elements, kind, count as usize));
     }

@@ -204,7 +204,7 @@ mod tests {
         for (existing, parts, taken, assembled) in [
             (0, vec![(8, 0..8)], vec![(0, shift(0..2, 0))], vec![]),
             (4, vec![(8, 0..8)], vec![(0, shift(0..2, 1))], vec![]),
-            // What ends within a chunk does so for good, if nothing follows.
+            // A source that ends within a chunk does so for good, if nothing follows.
             (4, vec![(6, 0..6)], vec![(0, shift(0..2, 1))], vec![]),
             (
                 0,
@@ -222,7 +222,7 @@ mod tests {
             (3, vec![(8, 0..8)], vec![], vec![0..3]),
             // Elements that are left out at the start move the others.
             (3, vec![(9, 3..9)], vec![(0, shift(1..3, 1))], vec![0..1]),
-            // What is left out at the end is no part of a chunk.
+            // Elements left out at the end are no part of a chunk.
             (0, vec![(8, 0..6)], vec![(0, shift(0..1, 0))], vec![1..2]),
             (3, vec![(4, 4..4)], vec![], vec![]),
             (3, vec![], vec![], vec![]),

@@ -1,4 +1,5 @@
-//! What a source is made of that stands for one or several files, in a form that can be sent: it is made again from them elsewhere.
+//! The files of a source that stands for one or several of them, in a form that can be sent: another process makes the
+//! source again from them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -220,7 +220,7 @@ impl Journal {
     /// Notes a chunk that was just set, and now and then writes down what was done.
     ///
     /// # Errors
-    /// [`ImportError::TakenOver`], what the store says.
+    /// [`ImportError::TakenOver`], the errors of the store.
     pub(crate) async fn note(
         &self,
         session: &Session,
@@ -229,7 +229,7 @@ impl Journal {
     ) -> Result<(), ImportError> {
         let place = session.chunk_location(path, index).await?;
         let Some(ChunkLocation::Native { id, offset, length }) = place else {
-            // What lies in manifests is not stored before the commit.
+            // Inline chunks are not stored before the commit.
             return Ok(());
         };
         if self.add(key, Stored { id, offset, length }) {
@@ -251,7 +251,7 @@ impl Journal {
     /// Writes down what was done, unless all of it is.
     ///
     /// # Errors
-    /// [`ImportError::TakenOver`], what the store says.
+    /// [`ImportError::TakenOver`], the errors of the store.
     pub(super) async fn write(&self, session: &Session) -> Result<(), ImportError> {
         let mut written = self.written.lock().await;
         let pending = {
@@ -266,7 +266,7 @@ impl Journal {
         match written.has_begun {
             true => {
                 self.check_run().await?;
-                // What is written down must be there after a loss of power.
+                // Recorded chunks must be there after a loss of power.
                 self.storage.sync().await.map_err(store)?;
             }
             false => {

@@ -266,7 +266,7 @@ impl Selection {
                 let retold = retold_words(text, |word| match word.strip_suffix(':') {
                     Some(name) if has_colons => Some(format!("{}:", name_now(name)?)),
                     Some(_) => None,
-                    // What is done to cells is said in words that may be names, too.
+                    // The words of cell methods may also be names.
                     None if attribute == "cell_methods" => None,
                     None => name_now(word),
                 });

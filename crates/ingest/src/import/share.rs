@@ -263,7 +263,7 @@ impl Import {
             prepared.opened.push(one);
         }
         if let Some(dimension) = &share.dimension {
-            // What is not taken of a source is not converted.
+            // Elements that are not taken of a source are not converted.
             for part in share.arrays.iter().flat_map(|array| &array.parts) {
                 if let Some(one) = prepared.opened.get(part.source) {
                     let _ = one.taken.set((dimension.clone(), part.kept.clone()));

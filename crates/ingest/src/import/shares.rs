@@ -59,7 +59,7 @@ impl Import {
             let adapted = self.adapted(session)?;
             let this = adapted.as_ref().unwrap_or(self);
             let mut prepared = this.prepare(session).await?;
-            // What is not understood is found before anything is staged.
+            // Unknown codecs are found before anything is staged.
             prepared.seams(session, prepared.dimension(), self.limits)?;
             let report = self.stage_documents(session, &mut prepared).await?;
             let (first, others) = divide(&prepared, count);

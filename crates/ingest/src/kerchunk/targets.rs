@@ -125,7 +125,7 @@ pub(crate) fn resolve(base: &str, url: &str) -> String {
     if url.contains("://") || url.starts_with('/') {
         return url.to_owned();
     }
-    // What must not be taken away: `s3://bucket`, or the root of a file system.
+    // The part that must not be taken away: `s3://bucket`, or the root of a file system.
     let kept = match base.split_once("://") {
         Some((scheme, rest)) => {
             let authority = rest.find('/').unwrap_or(rest.len());

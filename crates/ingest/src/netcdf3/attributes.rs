@@ -64,7 +64,7 @@ fn fill_value(kind: ExternalType, attribute: &Attribute) -> Option<(Option<Value
     let value = numbers(attribute).next()?;
     let float = attribute.kind.float(&attribute.values).or(value.as_f64())?;
     if kind.is_float() {
-        // What the elements are compared with is a number of their width.
+        // Elements are compared with a number of their width.
         let float = match kind {
             ExternalType::Float => f64::from(float as f32),
             _ => float,

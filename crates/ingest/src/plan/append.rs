@@ -68,7 +68,7 @@ pub(crate) fn append(
         }
     }
     plan.fill_in_groups(group, existing);
-    // What may fail is done first: comparing costs less than copying in vain.
+    // Comparisons, which may fail, are done first: they cost less than copying in vain.
     plan.transfers
         .sort_by_key(|transfer| matches!(transfer.action, Action::Copy | Action::Move(_)));
     Ok(plan)

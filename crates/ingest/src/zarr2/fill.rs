@@ -101,7 +101,7 @@ fn float(value: &Value, size: u8) -> Option<f64> {
         value => value.as_f64()?,
     };
     Some(match size {
-        // What elements are compared with is a number of their width.
+        // Elements are compared with a number of their width.
         4 => f64::from(float as f32),
         _ => float,
     })

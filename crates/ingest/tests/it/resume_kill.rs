@@ -184,7 +184,7 @@ async fn an_import_whose_process_is_killed_as_it_writes_down_what_is_done_goes_o
         Repository::create(Arc::clone(&storage)).await.unwrap();
         // Some are killed more than once.
         for _ in 0..=numbers.below(3) {
-            // What is copied side by side may be written down at once, so that there are few writes.
+            // Chunks that are copied side by side may be recorded at once, so that there are few writes.
             let nth = 1 + numbers.below(3);
             let moment = Duration::from_micros(numbers.below(1500) as u64);
             let moment = (numbers.below(2) == 0).then_some(moment);

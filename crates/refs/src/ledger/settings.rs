@@ -51,7 +51,7 @@ impl Ledger {
     /// Reads the stored configuration, `None` if none is stored.
     ///
     /// # Errors
-    /// [`RefsError::Config`] and what the store says.
+    /// [`RefsError::Config`] and the errors of the store.
     pub async fn config(&self) -> Result<Option<StoredConfig>, RefsError> {
         let files = match &self.layout {
             Layout::V1(files) => files,
@@ -67,7 +67,7 @@ impl Ledger {
     /// Returns the settings of the repository.
     ///
     /// # Errors
-    /// [`RefsError::Config`], [`RefsError::InvalidRepo`], and what the store says.
+    /// [`RefsError::Config`], [`RefsError::InvalidRepo`], and the errors of the store.
     pub async fn settings(&self) -> Result<RepoSettings, RefsError> {
         let Layout::V2(object) = &self.layout else {
             let stored = self.config().await?;

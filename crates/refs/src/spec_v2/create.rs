@@ -17,7 +17,7 @@ impl RepoObject {
     /// Writes the object of a new repository, whose first snapshot is stored already.
     ///
     /// # Errors
-    /// [`RefsError::RepoEdit`] and what the store says.
+    /// [`RefsError::RepoEdit`] and the errors of the store.
     pub(crate) async fn create(
         &self,
         first: &Snapshot,

@@ -139,7 +139,7 @@ impl RepoObject {
     /// Reads the object as it is stored now. One that has not changed since the last read is neither sent nor decoded again.
     ///
     /// # Errors
-    /// [`RefsError::RepoMissing`], [`RefsError::InvalidRepo`], and what the store says.
+    /// [`RefsError::RepoMissing`], [`RefsError::InvalidRepo`], and the errors of the store.
     pub(crate) async fn read(&self) -> Result<Arc<RepoState>, RefsError> {
         match self.try_read().await? {
             Some(state) => Ok(state),

@@ -54,7 +54,7 @@ impl Way {
     /// Reads an earlier state of `repo` by the name that the log has for it.
     ///
     /// # Errors
-    /// [`RefsError::LogPageMissing`], [`RefsError::LogRepeats`], [`RefsError::InvalidRepo`], and what the store says.
+    /// [`RefsError::LogPageMissing`], [`RefsError::LogRepeats`], [`RefsError::InvalidRepo`], and the errors of the store.
     async fn page(&mut self, name: &str) -> Result<RepoInfo, RefsError> {
         let page = || name.to_owned();
         if !self.been.insert(page()) {

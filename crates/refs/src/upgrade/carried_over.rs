@@ -32,7 +32,7 @@ impl Ledger {
     /// opened, and those of version 2 beside which a version-1 program has written others.
     ///
     /// # Errors
-    /// [`RefsError::Upgraded`], [`RefsError::NotCarriedOver`], and what the store says.
+    /// [`RefsError::Upgraded`], [`RefsError::NotCarriedOver`], and the errors of the store.
     pub(crate) async fn require_all_here(&self) -> Result<(), RefsError> {
         let object = match &self.layout {
             Layout::V1(_) => {
@@ -59,7 +59,7 @@ impl Ledger {
     /// have.
     ///
     /// # Errors
-    /// [`RefsError::NotCarriedOver`], [`RefsError::UpgradeNotEnded`] if the file changes all the time, and what the store says.
+    /// [`RefsError::NotCarriedOver`], [`RefsError::UpgradeNotEnded`] if the file changes all the time, and the errors of the store.
     pub(crate) async fn branch_in(
         &self,
         state: &RepoState,
@@ -103,7 +103,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`RefsError::Upgraded`], [`RefsError::NotCarriedOver`], [`RefsError::UpgradeNotEnded`], [`RefsError::NotUnderstood`], and
-    /// what the store says.
+    /// the errors of the store.
     pub async fn require_carried_over(&self) -> Result<(), RefsError> {
         let Layout::V2(object) = &self.layout else {
             return self.require_all_here().await;

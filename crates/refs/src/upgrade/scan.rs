@@ -58,7 +58,7 @@ impl RefFiles {
     /// Reads all refs and the configuration.
     ///
     /// # Errors
-    /// [`RefsError::NotUnderstood`], [`RefsError::SpelledTwice`], [`RefsError::Config`], and what the store says.
+    /// [`RefsError::NotUnderstood`], [`RefsError::SpelledTwice`], [`RefsError::Config`], and the errors of the store.
     pub(crate) async fn scan(&self) -> Result<Scan, RefsError> {
         let (read, config) = futures::join!(self.read_all(), self.read_config());
         let mut scan = Scan::of(read?)?;

@@ -24,7 +24,7 @@ fn shifted(by: &[i64]) -> ChangeSet {
     changes
 }
 
-/// What is written of one manifest whose references should lie within a box.
+/// The job of writing one manifest whose references should lie within a box.
 fn job(boxed: Range<u32>, part: Option<Range<u32>>) -> ManifestJob {
     ManifestJob {
         node: NODE,
@@ -110,7 +110,7 @@ fn nothing_is_brought_back_that_readers_do_not_find() {
         let held = manifest(held);
         let copy = job.copy(&changes, &held, &Writer::default());
         assert!(copy.expect("no error").is_none(), "{what}");
-        // What is left of it is merged.
+        // The rest of it is merged.
         let writer = FileWriter::new(SpecVersion::V1, Writer::default());
         let merged = job.run(&changes, &[held], &writer);
         assert!(merged.expect("merged").len() == 1, "{what}");

@@ -90,7 +90,7 @@ fn what_was_stored_is_used_again_for_the_very_same_alone() {
     later.set_chunk(&path, NODE, &[1], PendingChunk::Deleted);
     assert!(written.find(&stored_for, &later).is_none(), "later edits");
 
-    // What is noted for later edits takes the place of all that was stored for earlier ones.
+    // Manifests noted for later edits replace all that were stored for earlier ones.
     let other = job(&[], &[2]);
     written.note(&other, &later, &[]);
     assert!(written.find(&other, &later).is_some());

@@ -207,7 +207,7 @@ impl<'a> Fold<'a> {
         }
     }
 
-    /// What resizes cut off on either side stays cut off.
+    /// Chunks that a resize cut off on either side stay cut off.
     fn fold_limits(&self, unified: &Unified, folded: &mut ChangeSet) {
         for (node, view) in self.theirs.views() {
             if self.origin.view_of(node) == Some(view) {

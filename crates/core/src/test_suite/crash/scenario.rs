@@ -161,7 +161,7 @@ impl Ground {
     /// Opens the repository, as a new process would.
     ///
     /// # Errors
-    /// What opening says.
+    /// Opens the repository, and reports the outcome.
     pub async fn open(&self) -> Result<Repository, ReportedOutcome> {
         Ok(self.builder().open().await?)
     }

@@ -22,14 +22,14 @@ pub trait Upkeep: fmt::Debug + Send + Sync {
     /// Lets all commits that are older than a time expire, but for those that refs point to.
     ///
     /// # Errors
-    /// What went wrong; it ends the test.
+    /// The failure, which ends the test.
     async fn expire(&self, repository: &Repository, older_than: SystemTime)
     -> Result<(), BoxError>;
 
     /// Collects garbage, and returns how many objects were deleted.
     ///
     /// # Errors
-    /// What went wrong; it ends the test.
+    /// The failure, which ends the test.
     async fn collect(&self, repository: &Repository) -> Result<u64, BoxError>;
 
     /// Returns what is wrong with the repository at a store.

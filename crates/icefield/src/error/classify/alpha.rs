@@ -1,5 +1,5 @@
-//! The kinds of errors of the alpha generation. What is wrong with a repository of it is damage to those who read it, and
-//! no damage of a repository to an import, as of every other source.
+//! The kinds of errors of the alpha generation. For readers, a fault of such a repository is damage; for an import it is a
+//! fault of the source, as of every other source.
 
 use icefield_alpha::{AlphaError, ImportError};
 

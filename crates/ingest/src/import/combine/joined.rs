@@ -174,7 +174,7 @@ impl JoinedArray {
         let mut elements = target.filled_chunk();
         for (part, chunks) in grown.parts.iter().zip(&self.chunks) {
             let growth = &part.growth;
-            // What is kept of the part, in its own elements and in those of the whole.
+            // The kept region of the part, in its own elements and in those of the whole.
             let mut own = Region::new(
                 vec![0; growth.array.shape.len()],
                 growth.array.shape.clone(),

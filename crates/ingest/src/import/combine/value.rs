@@ -279,7 +279,7 @@ impl Column {
             "attributes": {},
             "dimension_names": [dimension],
         });
-        // What people have said of it since stays.
+        // Attributes that users have changed since stay.
         if let Some(attributes) = self.there.as_ref().and_then(|it| it.get("attributes")) {
             document["attributes"] = attributes.clone();
         }

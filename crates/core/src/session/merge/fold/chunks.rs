@@ -147,7 +147,7 @@ impl<'a> Fold<'a> {
                 self.check_reach(path, was, mine, self.theirs, true, conflicts);
             }
             if erases_more {
-                // What we wrote within their boxes is decided one by one, and the rest of the boxes is taken as it is.
+                // Chunks that we wrote within their boxes are decided one by one, and the rest of the boxes is taken over.
                 let ours = ours.map(|ours| boxed_rows(ours, theirs));
                 changed.extend(ours.into_iter().flatten().map(ChunkIndex::from));
             }
