@@ -27,6 +27,28 @@ pub(crate) use elsewhere::{Elsewhere, Evidence};
 const MANIFESTS_AHEAD: usize = 8;
 
 /// The net difference between two states of a hierarchy. A node that was deleted and created again is in both lists.
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_core::{BranchName, NodePath, Repository, WriteMode};
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let repository = Repository::create(Arc::new(MemoryStorage::new())).await?;
+/// let before = repository.resolve(&BranchName::main().into()).await?;
+/// let session = repository.write_session(BranchName::main()).await?;
+/// let path = NodePath::parse("/ocean")?;
+/// let group = r#"{"zarr_format": 3, "node_type": "group"}"#;
+/// session.set_metadata(&path, group.into(), WriteMode::Overwrite).await?;
+/// let _ = session.commit("a group").await?;
+///
+/// let diff = repository.diff(before, session.snapshot_id()?).await?;
+/// assert!(diff.new_groups.contains(&path));
+/// assert!(diff.updated_chunks.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diff {

@@ -99,6 +99,33 @@ impl Session {
     /// the two. They become uncommitted edits; the next commit records the merged snapshot under
     /// [`MERGED_SNAPSHOT`](crate::MERGED_SNAPSHOT).
     ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use icefield_core::{ApplyOutcome, BranchName, Detector, NodePath, Repository, WriteMode};
+    /// # use icefield_storage_memory::MemoryStorage;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let repository = Repository::create(Arc::new(MemoryStorage::new())).await?;
+    /// let tip = repository.resolve(&BranchName::main().into()).await?;
+    /// let _ = repository.create_branch("experiment", tip).await?;
+    /// let group = r#"{"zarr_format": 3, "node_type": "group"}"#;
+    /// for (branch, path) in [("main", "/a"), ("experiment", "/b")] {
+    ///     let session = repository.write_session(BranchName::parse(branch)?).await?;
+    ///     session.set_metadata(&NodePath::parse(path)?, group.into(), WriteMode::Overwrite).await?;
+    ///     let _ = session.commit(path).await?;
+    /// }
+    ///
+    /// let source = repository.resolve(&BranchName::parse("experiment")?.into()).await?;
+    /// let session = repository.write_session(BranchName::main()).await?;
+    /// let outcome = session.merge(source, &Detector::Strict).await?;
+    /// assert!(matches!(outcome, ApplyOutcome::Applied(_)));
+    /// let _ = session.commit("merge of experiment").await?;
+    /// assert_eq!(session.nodes(&NodePath::root())?.len(), 3, "the root, /a and /b");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`SessionError::UncommittedChanges`]; [`RepositoryError::NoCommonAncestor`]; objects that cannot be read; the
     /// error of the solver. The session is as before.

@@ -54,6 +54,41 @@ impl Root for RepoRoot {
 
 /// The decoded object `repo`: the mutable state of a repository of spec 2. A value: an edit gives a new one. Cheap to
 /// clone, because large parts are shared.
+///
+/// ```
+/// use std::collections::{BTreeMap, BTreeSet};
+/// use icefield_format::{
+///     DecodeLimits, NewRepoInfo, NewSnapshotInfo, OpsLog, RepoInfo, RepoStatus, SnapshotId, UpdateKind, Writer,
+/// };
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let info = RepoInfo::new(NewRepoInfo {
+///     snapshots: vec![NewSnapshotInfo {
+///         id: SnapshotId::INITIAL,
+///         parent: None,
+///         flushed_at: 1,
+///         message: "Repository initialized",
+///         metadata: &BTreeMap::new(),
+///         pruned_ancestor_tx_logs: &[],
+///     }],
+///     branches: BTreeMap::from([("main".to_owned(), SnapshotId::INITIAL)]),
+///     tags: BTreeMap::new(),
+///     deleted_tags: BTreeSet::new(),
+///     status: RepoStatus::online(1),
+///     metadata: BTreeMap::new(),
+///     config: None,
+///     log: OpsLog::new([(UpdateKind::RepoInitialized, 1)])?,
+/// })?;
+///
+/// // Each change is an edit with its entry in the operations log.
+/// let mut edit = info.edit();
+/// edit.create_tag("v1", SnapshotId::INITIAL)?;
+/// let next = edit.finish([(UpdateKind::TagCreated { name: "v1".to_owned() }, 2)], "backup", 1000)?;
+/// let read = RepoInfo::decode(&next.encode(&Writer::default())?, &DecodeLimits::default())?;
+/// assert_eq!(read.tag("v1"), Some(SnapshotId::INITIAL));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct RepoInfo {
     branches: BTreeMap<Text, SnapshotId>,

@@ -82,6 +82,28 @@ pub struct ArrayStatistics {
 /// then `scale_factor` and `add_offset`. A chunk that is not written has the array's fill value. `by` names a dimension,
 /// or counts it from 0; each of its indices gets a summary of its own.
 ///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_core::{BranchName, NodePath, Repository, WriteMode};
+/// use icefield_ingest::statistics;
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let repository = Repository::create(Arc::new(MemoryStorage::new())).await?;
+/// # let session = repository.write_session(BranchName::main()).await?;
+/// # let document = r#"{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int8",
+/// #     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+/// #     "chunk_key_encoding": {"name": "default"}, "fill_value": 0, "codecs": [{"name": "bytes"}]}"#;
+/// let path = NodePath::parse("/depth")?;
+/// # session.set_metadata(&path, document.into(), WriteMode::Overwrite).await?;
+/// session.set_chunk(&path, &[0], vec![1, 3].into(), WriteMode::Overwrite).await?;
+/// let found = statistics(&session, &path, None, &()).await?;
+/// assert_eq!((found.all.count, found.all.mean), (4, Some(1.0)), "unwritten elements are 0");
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// [`StatisticsError`]; a chunk that is referred to and missing is an error, not a fill value.
 pub async fn statistics(

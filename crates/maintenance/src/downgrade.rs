@@ -36,6 +36,24 @@ pub(crate) use rewriter::Rewriter;
 
 /// A copy of spec version 1 of a repository of version 2. Its metadata files are written anew, and the report lists the
 /// features that version 1 cannot hold.
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_core::Repository;
+/// use icefield_format::SpecVersion;
+/// use icefield_maintenance::DowngradeRepository;
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let builder = Repository::builder(Arc::new(MemoryStorage::new()));
+/// let source = builder.spec_version(SpecVersion::V2).create().await?;
+/// let destination = Arc::new(MemoryStorage::new());
+/// let report = DowngradeRepository::new().run(&source, destination, &()).await?;
+/// assert_eq!(report.copy.spec_version, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct DowngradeRepository {
     copy: CopyRepository,

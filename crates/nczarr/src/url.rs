@@ -54,7 +54,19 @@ pub use location::{DatasetLocation, Provider, S3Place};
 
 use fragment::cut;
 
-/// A URL, taken apart. Its `Display` is a URL that means the same, though it may be spelt otherwise.
+/// The parts of a URL by which netCDF-C names a dataset. Its `Display` is a URL with the same meaning, though perhaps
+/// with another spelling.
+///
+/// ```
+/// use icefield_nczarr::url::{DatasetUrl, Format, Store};
+///
+/// # fn main() -> Result<(), icefield_nczarr::url::UrlError> {
+/// let url = DatasetUrl::parse("file:///data/sea.zarr#mode=nczarr,zip")?;
+/// assert_eq!(url.store, Store::Zip);
+/// assert!(url.format.is_some());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatasetUrl {
     /// The location of the dataset.

@@ -21,6 +21,50 @@ use crate::{
 /// All state of one repository that changes in place: refs, parents, configuration, and in spec version 2 the status
 /// and the operations log. Cheap to clone. It holds no state but the handles it was given, and in spec version 2 the
 /// content of `repo` as it was read last.
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_format::{DecodeLimits, Snapshot, SnapshotId, Writer, layout};
+/// use icefield_refs::{Creation, Edit, EditOutcome, FetchError, Ledger, NewRepository, SnapshotSource};
+/// use icefield_storage::{Key, Storage, StorageExt};
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// /// Reads snapshots from the store, without a cache.
+/// #[derive(Debug)]
+/// struct Snapshots(Arc<dyn Storage>);
+///
+/// #[async_trait::async_trait]
+/// impl SnapshotSource for Snapshots {
+///     async fn snapshot(&self, id: SnapshotId) -> Result<Arc<Snapshot>, FetchError> {
+///         let key = Key::parse(&layout::snapshot_key(id)).expect("a key of the format");
+///         let what = "snapshot";
+///         let failed = |source| FetchError::Storage { what, id: id.to_string(), source };
+///         let (file, _) = self.0.read(&key).await.map_err(failed)?;
+///         Ok(Arc::new(Snapshot::decode(&file, id, &DecodeLimits::default())?))
+///     }
+///
+///     fn forget(&self, _: SnapshotId) {}
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let storage: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+/// let ledger = Ledger::spec_v1(Arc::clone(&storage), Arc::new(Snapshots(storage)));
+/// let new = NewRepository {
+///     created_at: 0,
+///     writer: Writer::default(),
+///     config: None,
+///     initial: None,
+///     among_others: false,
+/// };
+/// assert!(matches!(ledger.create(new).await?, Creation::Created));
+///
+/// let edit = Edit::CreateTag { name: "v1".parse()?, target: SnapshotId::INITIAL };
+/// assert!(matches!(ledger.apply(edit).await?, EditOutcome::Done(_)));
+/// assert_eq!(ledger.list().await?.tags.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Ledger {
     pub(crate) layout: Layout,

@@ -10,6 +10,14 @@ use crate::{
 /// [`StorageError::UnreadableKey`].
 ///
 /// It keeps the bytes of the name, so that lists stay in byte order also where the name is not UTF-8.
+///
+/// ```
+/// use icefield_storage::UnreadableName;
+///
+/// assert!(UnreadableName::parse(b"chunks/1", 10).is_ok());
+/// let name = UnreadableName::parse(b"a//b", 10).unwrap_err();
+/// assert_eq!(name.name(), b"a//b");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadableName {
     name: Vec<u8>,

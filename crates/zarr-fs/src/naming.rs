@@ -64,6 +64,18 @@ pub enum NameError {
 }
 
 /// The rules for names of a family of platforms.
+///
+/// ```
+/// use icefield_zarr_fs::{Naming, TreeKey};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let key = TreeKey::parse("con.txt/c/0")?;
+/// assert_eq!(Naming::Posix.path("/data", &key)?, "/data/con.txt/c/0");
+/// assert!(Naming::Windows.check(&key).is_err(), "a device on Windows");
+/// assert_eq!(Naming::Posix.file_uri("/my data")?, "file:///my%20data");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Naming {
     /// `/` between segments; every other character is a letter like any.

@@ -28,6 +28,24 @@ pub enum Elements {
 }
 
 /// Decodes and encodes the chunks of an array by the codecs in its `zarr.json`. The crate `zarrs` does the work.
+///
+/// ```
+/// use icefield_zarr_store::{ChunkCodec, Elements};
+///
+/// # fn main() -> Result<(), String> {
+/// let document = serde_json::json!({
+///     "data_type": "int16", "fill_value": -1,
+///     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+///     "codecs": [{"name": "bytes", "configuration": {"endian": "big"}}]
+/// });
+/// let codec = ChunkCodec::new(&document)?;
+/// let elements = Elements::Fixed(vec![1, 0, 2, 0]);
+/// let encoded = codec.encode(elements.clone())?;
+/// assert_eq!(encoded, [0, 1, 0, 2]);
+/// assert_eq!(codec.decode(&encoded)?, elements);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct ChunkCodec {
     codecs: CodecChain,

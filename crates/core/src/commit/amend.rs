@@ -49,20 +49,43 @@ impl IntoFuture for Amend {
 }
 
 impl Session {
-    /// Begins to amend: the tip of the session's branch, which the session is based on, is replaced by a snapshot that has
-    /// the session's edits, too, under a new message. The parent of the new snapshot is that of the old one, which stays
-    /// readable by its id, and by tags and branches that point to it.
+    /// Begins to amend the tip of the session's branch, on which the session must be based: a snapshot with the
+    /// session's edits and a new message takes its place. The parent of the new snapshot is that of the old one, which
+    /// stays readable by its id, and by tags and branches that point to it.
     ///
-    /// An amended commit remembers what icefield itself recorded of the old one: the merge that it was, and arrays that were
-    /// shifted. Of two merges, it remembers that of the session.
+    /// An amended commit keeps the records of icefield in the metadata of the old one: the merge that it was, and
+    /// arrays that were shifted. Of two merges, it keeps that of the session.
     ///
-    /// Outcomes are those of a commit. A session that loses a race gets [`CommitOutcome::BranchMoved`] and stays as it was: an
-    /// amended commit is never carried over to another tip. A session based on a commit that was amended can be rebased,
-    /// though, as past any other commit.
+    /// The outcomes are those of a commit. A session that loses a race gets [`CommitOutcome::BranchMoved`] and stays as
+    /// it was: an amended commit is never carried over to another tip. A session based on a commit that was amended can
+    /// be rebased, as past any other commit.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use icefield_core::{BranchName, CommitOutcome, NodePath, Repository, WriteMode};
+    /// use icefield_format::SpecVersion;
+    /// # use icefield_storage_memory::MemoryStorage;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let builder = Repository::builder(Arc::new(MemoryStorage::new()));
+    /// let repository = builder.spec_version(SpecVersion::V2).create().await?;
+    /// let group = r#"{"zarr_format": 3, "node_type": "group"}"#;
+    /// let session = repository.write_session(BranchName::main()).await?;
+    /// session.set_metadata(&NodePath::parse("/a")?, group.into(), WriteMode::Overwrite).await?;
+    /// let _ = session.commit("draft").await?;
+    ///
+    /// let session = repository.write_session(BranchName::main()).await?;
+    /// let outcome = session.amend("a group").allow_empty().await?;
+    /// let CommitOutcome::Committed(id) = outcome else { panic!("{outcome:?}") };
+    /// assert_eq!(repository.snapshot_info(id).await?.message, "a group");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// [`crate::RepositoryError::NeedsSpecVersion2`]; [`icefield_refs::RefsError::NoAmendOfFirst`] on the first snapshot of a repository;
-    /// [`CommitError::NothingToCommit`] without edits; those of a commit.
+    /// `await` returns [`crate::RepositoryError::NeedsSpecVersion2`]; [`icefield_refs::RefsError::NoAmendOfFirst`] on
+    /// the first snapshot of a repository; [`CommitError::NothingToCommit`] without edits; and those of a commit.
     pub fn amend(&self, message: impl Into<String>) -> Amend {
         Amend(Commit {
             publication: Publication::Amend,

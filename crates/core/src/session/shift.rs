@@ -15,14 +15,37 @@ use crate::change_set::PendingChunk;
 type Mapping<'a> = dyn Fn(&[u32]) -> Option<ChunkIndex> + Send + Sync + 'a;
 
 impl Session {
-    /// Moves every chunk of an array by so many chunks along each dimension: with -1, what was at index 1 is at index 0 from
-    /// now on. The shape stays. Chunks that would leave the grid are dropped, and places that are left have no chunk.
+    /// Moves every chunk of an array by a number of chunks along each dimension: with -1, the chunk at index 1 is at
+    /// index 0 from now on. The shape stays. Chunks that would leave the grid are dropped, and the places that are left
+    /// have no chunk.
     ///
     /// Takes no time and makes no request, however many chunks there are: the commit carries it out, and rewrites the
-    /// manifests of the array, not its chunks. What another commit writes meanwhile moves along, as if it had come before;
-    /// one that resizes, shifts or deletes the array is a conflict
-    /// ([`Conflict::ShiftOfUpdatedArray`](crate::Conflict::ShiftOfUpdatedArray)). In the log of the commit,
-    /// each chunk that moved or went counts as updated, as the reference implementation writes it.
+    /// manifests of the array, not its chunks. Chunks that another commit writes meanwhile move along, as if that
+    /// commit had come before; a commit that resizes, shifts or deletes the array is a conflict
+    /// ([`Conflict::ShiftOfUpdatedArray`](crate::Conflict::ShiftOfUpdatedArray)). In the log of the commit, each chunk
+    /// that moved or went counts as updated, as the reference implementation writes it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use icefield_core::{BranchName, ByteRange, NodePath, Repository, WriteMode};
+    /// # use icefield_storage_memory::MemoryStorage;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let repository = Repository::create(Arc::new(MemoryStorage::new())).await?;
+    /// # let session = repository.write_session(BranchName::main()).await?;
+    /// # let document = r#"{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "int8",
+    /// #     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+    /// #     "chunk_key_encoding": {"name": "default"}, "fill_value": 0, "codecs": [{"name": "bytes"}]}"#;
+    /// let path = NodePath::parse("/depth")?;
+    /// # session.set_metadata(&path, document.into(), WriteMode::Overwrite).await?;
+    /// session.set_chunk(&path, &[1], vec![20, 21].into(), WriteMode::Overwrite).await?;
+    /// session.shift(&path, &[-1]).await?;
+    /// assert_eq!(session.chunk(&path, &[0], ByteRange::All).await?.as_deref(), Some(&[20, 21][..]));
+    /// assert_eq!(session.chunk(&path, &[1], ByteRange::All).await?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], [`SessionError::ShiftRank`],

@@ -14,6 +14,23 @@ use crate::grid::within;
 /// offset       4016     8120     4016     first byte in the object
 /// length       4104     4099     4104     bytes, at least one
 /// ```
+///
+/// ```
+/// use icefield_core::{VirtualRefs, VirtualSource};
+///
+/// # fn main() -> Result<(), icefield_core::LocationRule> {
+/// let files = [VirtualSource::new("s3://archive/2015/sst.nc")?];
+/// let refs = VirtualRefs {
+///     coordinates: &[0, 0, 0, 1],
+///     sources: &files,
+///     source: &[0, 0],
+///     offsets: &[4016, 8120],
+///     lengths: &[4104, 4099],
+/// };
+/// assert_eq!(refs.len(), 2, "two chunks of an array of two dimensions");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VirtualRefs<'a> {
     /// The coordinates of the chunks in the grid, row by row.

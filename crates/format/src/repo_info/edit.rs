@@ -13,30 +13,31 @@ use crate::config::RepositoryConfig;
 use crate::id::SnapshotId;
 use crate::text::Text;
 
-/// All of a repository's state that is made from nothing: a new repository, or one that was upgraded.
+/// The whole state of a repository that is made from nothing: of a new one, or of one that was upgraded.
 #[derive(Debug)]
 pub struct NewRepoInfo<'a> {
-    /// Snapshots, parents before their children.
+    /// The snapshots, parents before their children.
     pub snapshots: Vec<NewSnapshotInfo<'a>>,
-    /// Branches with their tips, `main` among them.
+    /// The branches with their tips, `main` among them.
     pub branches: BTreeMap<String, SnapshotId>,
-    /// Tags with their snapshots.
+    /// The tags with their snapshots.
     pub tags: BTreeMap<String, SnapshotId>,
     /// Names of deleted tags.
     pub deleted_tags: BTreeSet<String>,
     /// The status.
     pub status: RepoStatus,
-    /// Metadata of the repository.
+    /// The metadata of the repository.
     pub metadata: BTreeMap<String, Value>,
-    /// The configuration; none for that of the defaults.
+    /// The configuration; none for the defaults.
     pub config: Option<RepositoryConfig>,
     /// The operations log.
     pub log: OpsLog,
 }
 
-/// A change under way. Nothing comes of it without [`finish`](Self::finish), which demands its entry in the log.
+/// A change of the state that is under way. Only [`finish`](Self::finish) makes it a state, with an entry in the
+/// operations log.
 ///
-/// It knows what the format demands of a state. What must have been before, such as the tip of a branch, the caller checks,
+/// It checks the rules of the format. The caller checks conditions on the former state, such as the tip of a branch,
 /// and publishes under the condition that nothing has changed since.
 #[derive(Debug, Clone)]
 #[must_use = "a change is nothing before it is finished"]

@@ -9,6 +9,15 @@
 /// offset       4016     8120     4016     first byte
 /// length       4104     4099     4104     bytes, at least one
 /// ```
+///
+/// ```
+/// use icefield_ingest::ChunkExtents;
+///
+/// let mut extents = ChunkExtents::new(2);
+/// extents.push(&[0, 1], 0, 4016, 4104);
+/// assert_eq!(extents.row(0).index, [0, 1]);
+/// assert_eq!(extents.bytes(), 4104);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChunkExtents {
     rank: usize,

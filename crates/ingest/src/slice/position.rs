@@ -12,6 +12,17 @@ use super::axis::Coordinate;
 ///
 /// Text with digits alone is an index, text with a decimal point or an exponent a value, and text that begins with a year and
 /// a month a time: `3`, `-1`, `45.0`, `1e3`, `2015-02`, `2015-02-16T12:00`.
+///
+/// ```
+/// use icefield_ingest::Position;
+///
+/// # fn main() -> Result<(), icefield_ingest::PositionError> {
+/// assert_eq!("-1".parse::<Position>()?, Position::Index(-1));
+/// assert_eq!("45.0".parse::<Position>()?, Position::Value(45.0));
+/// assert_eq!("2015-02".parse::<Position>()?, Position::Time("2015-02".to_owned()));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Position {
     /// An index; a negative one counts from the end.

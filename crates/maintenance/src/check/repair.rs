@@ -75,6 +75,23 @@ pub enum RepairError {
 
 /// A repair that is being described: set its options, then [`run`](Repair::run) it. It commits versions of damaged
 /// branches without the unreadable parts, and rewrites transaction logs; it never changes stored snapshots.
+///
+/// ```
+/// use std::sync::Arc;
+/// use icefield_core::Repository;
+/// use icefield_maintenance::{Check, Repair};
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let storage = Arc::new(MemoryStorage::new());
+/// Repository::create(storage.clone()).await?;
+/// let repair = Repair::new(Check::new(storage.clone()), Repository::builder(storage));
+/// let report = repair.dry_run().run(&()).await?;
+/// assert!(report.branches.is_empty() && report.left.is_empty(), "there is no damage");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Repair {
     check: Check,

@@ -3,6 +3,13 @@
 use std::fmt;
 
 /// The type of the elements of a variable or the values of an attribute, by netCDF's names.
+///
+/// ```
+/// use icefield_nczarr::DataType;
+///
+/// assert_eq!(DataType::of_number(4).map(DataType::name), Some("int"));
+/// assert_eq!(DataType::Double.bytes(), Some(8));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DataType {
     /// `byte`: 8 bits, signed.

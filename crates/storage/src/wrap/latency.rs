@@ -56,6 +56,22 @@ fn micros(time: Duration) -> u64 {
 /// none. `try_get_blocking` answers nothing, because there is now something to wait for.
 ///
 /// On tokio's paused clock, the time that passes counts the dependent requests: see [`Meter`](super::Meter).
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use icefield_storage::{Key, StorageExt, wrap::LatencyStorage};
+/// # use icefield_storage_memory::MemoryStorage;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let far = LatencyStorage::new(Arc::new(MemoryStorage::new()), Duration::from_millis(80));
+/// let start = tokio::time::Instant::now();
+/// far.exists(&Key::parse("a")?).await?;
+/// assert!(start.elapsed() >= Duration::from_millis(80));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct LatencyStorage {
     inner: Arc<dyn Storage>,

@@ -17,6 +17,15 @@ use crate::import::opened::Opened;
 const CHUNK: usize = 512;
 
 /// The place from which the value of a source along a new dimension is read.
+///
+/// ```
+/// use icefield_ingest::ValueFrom;
+///
+/// // The member of an ensemble in the names of files, and a global attribute.
+/// assert!(matches!(ValueFrom::parse("pattern:air_m{}.nc").unwrap(), ValueFrom::Pattern(_)));
+/// assert!(matches!(ValueFrom::parse("attribute:realization").unwrap(), ValueFrom::Attribute(_)));
+/// assert!(ValueFrom::parse("realization").is_err());
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ValueFrom {
