@@ -1,4 +1,4 @@
-//! Why something could not be read: the object, and the rule that it breaks.
+//! Errors of reads: each names the object, and the rule that it breaks.
 
 use std::fmt;
 
@@ -118,7 +118,7 @@ pub enum Rule {
     /// The value ends before the file does.
     #[error("{bytes} bytes follow the value")]
     Trailing {
-        /// How many.
+        /// The number of bytes.
         bytes: usize,
     },
     /// Another snapshot lies under this name.

@@ -1,4 +1,4 @@
-//! Why an operation of this crate failed. Outcomes that a caller must expect are values, not errors.
+//! Errors of the operations of this crate. Outcomes that a caller must expect are values, not errors.
 
 mod commit;
 mod repository;

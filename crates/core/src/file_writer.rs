@@ -1,4 +1,4 @@
-//! How the files of one repository are written: in which version of the format, and by which program.
+//! The version of the format in which the files of one repository are written, and the program that they name.
 
 use icefield_format::{
     EncodedManifest, FileKind, FormatError, LocationCompression, ManifestEncoder, ManifestId,

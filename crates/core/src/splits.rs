@@ -1,4 +1,4 @@
-//! How the references of an array are spread over manifests.
+//! The division of the references of an array into manifests.
 //!
 //! The chunk grid of an array is cut into regular *cells*, and each cell with references has a manifest. A commit
 //! rewrites only the cells that it touches. How long a cell is along each axis comes from the rules in

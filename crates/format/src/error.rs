@@ -110,7 +110,7 @@ pub enum FormatError {
     TrailingData {
         /// The file.
         file: FormatFile,
-        /// How many.
+        /// The number of bytes.
         bytes: usize,
     },
     /// The body, or what is to become one, is larger than allowed.
@@ -126,7 +126,7 @@ pub enum FormatError {
     OutOfMemory {
         /// The file.
         file: FormatFile,
-        /// How many.
+        /// The number of bytes.
         bytes: usize,
     },
     /// The metadata of a snapshot or a repository, or the operations log, would take more memory than allowed.
@@ -403,7 +403,7 @@ pub enum FormatError {
     TooManyTables {
         /// The file.
         file: FormatFile,
-        /// How many.
+        /// The number found.
         found: usize,
         /// The limit.
         limit: usize,

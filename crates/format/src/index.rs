@@ -222,7 +222,7 @@ pub enum ByteRange {
     },
     /// The last bytes.
     Suffix {
-        /// How many.
+        /// The number of bytes.
         length: u64,
     },
 }

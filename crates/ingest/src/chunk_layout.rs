@@ -1,4 +1,4 @@
-//! How the chunks of arrays are cut and encoded, as an import or [`Rechunk`](crate::Rechunk) is told.
+//! The shape and the encoding of chunks that an import or [`Rechunk`](crate::Rechunk) is asked for.
 
 mod compression;
 mod document;

@@ -1,4 +1,4 @@
-//! Which kind of archive file something is, by its first bytes.
+//! The kind of an archive file, by its first bytes.
 
 use crate::archive::{Archive, ArchiveFile, ArchiveOptions, OpenUrl};
 use crate::kerchunk::read_kerchunk_with;

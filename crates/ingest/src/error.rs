@@ -1,4 +1,4 @@
-//! Why an import or export failed. Nothing was committed, and no directory was left behind.
+//! Errors of imports and exports. Nothing was committed, and no directory was left behind.
 
 mod export;
 mod import;

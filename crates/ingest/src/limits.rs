@@ -1,4 +1,4 @@
-//! How much is under way at once.
+//! Bounds on the work that is under way at once.
 
 use std::sync::Arc;
 

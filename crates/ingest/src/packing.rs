@@ -40,7 +40,7 @@ pub enum PackingError {
     Inexact {
         /// The number in the source.
         value: String,
-        /// How numbers are stored where it goes.
+        /// The storage of numbers at the destination, such as `int16 with scale_factor 0.5`.
         stored: String,
         /// The number that would be read.
         nearest: String,
@@ -50,7 +50,7 @@ pub enum PackingError {
     Beyond {
         /// The number in the source.
         value: String,
-        /// How numbers are stored where it goes.
+        /// The storage of numbers at the destination, such as `int16 with scale_factor 0.5`.
         stored: String,
     },
     /// The stored value would read as missing.
@@ -58,7 +58,7 @@ pub enum PackingError {
     ReadsAsMissing {
         /// The number in the source.
         value: String,
-        /// How numbers are stored where it goes.
+        /// The storage of numbers at the destination, such as `int16 with scale_factor 0.5`.
         stored: String,
     },
     /// There is no number in the source.
@@ -66,7 +66,7 @@ pub enum PackingError {
         "it is missing, and {stored} has no value for that, no `_FillValue` and no `missing_value`"
     )]
     NoMissingValue {
-        /// How numbers are stored where it goes.
+        /// The storage of numbers at the destination, such as `int16 with scale_factor 0.5`.
         stored: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Why a tree is no dataset.
+//! Errors of reading a tree as a dataset.
 
 use crate::ModelError;
 

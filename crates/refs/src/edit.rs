@@ -107,7 +107,7 @@ pub enum Edit {
     SetStatus {
         /// Whether the repository may be read and written.
         availability: Availability,
-        /// Why it is not online.
+        /// The reason for which it is not online.
         reason: Option<String>,
         /// Since when; none for the time of the edit.
         set_at: Option<SystemTime>,

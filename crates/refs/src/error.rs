@@ -1,4 +1,4 @@
-//! Why refs could not be read or edited.
+//! Errors of reading and editing refs.
 
 use std::time::SystemTime;
 
@@ -168,7 +168,7 @@ pub enum RefsError {
         "{tries} attempts to replace `repo` lost against other writers: try again when fewer write"
     )]
     RacesLost {
-        /// How many.
+        /// The number of tries.
         tries: u32,
     },
     /// The repository was upgraded since it was opened.
@@ -217,7 +217,7 @@ pub enum RefsError {
     /// The change does not fit the state of the repository.
     #[error(transparent)]
     RepoEdit {
-        /// Why not.
+        /// The error of the change.
         source: RepoEditError,
     },
     /// The store failed; nothing was changed.

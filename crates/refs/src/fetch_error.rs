@@ -1,4 +1,4 @@
-//! Why an object of the format could not be had.
+//! Errors of fetching an object of the format.
 
 use icefield_format::{FormatError, SnapshotId};
 use icefield_storage::{Key, StorageError};

@@ -133,7 +133,7 @@ pub enum RollingError {
     Codec {
         /// The array.
         path: NodePath,
-        /// Why not.
+        /// The reason.
         problem: String,
     },
     /// The document of a node is not that of an array.
@@ -149,7 +149,7 @@ pub enum RollingError {
         path: NodePath,
         /// New elements.
         count: u64,
-        /// Why they cannot be continued.
+        /// The reason for which they cannot be continued.
         reason: &'static str,
     },
     /// Labels are given, and there is nothing to put them in.
@@ -197,7 +197,7 @@ pub enum RollingError {
         name: &'static str,
         /// Its value.
         value: String,
-        /// Why its next value is unknown.
+        /// The reason for which its next value is unknown.
         reason: String,
     },
     /// Something that belongs to the arrays of the window would stay where it is.
@@ -213,7 +213,7 @@ pub enum RollingError {
         attribute: &'static str,
         /// The dimension.
         dimension: String,
-        /// Why it would not move, and what to do.
+        /// The reason for which it would not move, and what to do.
         reason: &'static str,
     },
     /// A window by time without a time.
@@ -264,7 +264,7 @@ pub enum RollingError {
     LostRaces {
         /// The name.
         dimension: String,
-        /// How often it was tried.
+        /// The number of tries.
         tries: usize,
     },
     /// The store did not say whether the branch moved.

@@ -1,4 +1,4 @@
-//! Which chunks of a window are there, and which were never written.
+//! The chunks of a window that were written, and those that never were.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Why a cache cannot be used.
+//! Errors of a cache that cannot be used.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Which objects are kept, and what for.
+//! The objects that a cache keeps, and the reads that they serve.
 
 use icefield_format::SnapshotId;
 use icefield_format::layout::{self, IdKey};

@@ -1,4 +1,4 @@
-//! How a bucket is opened.
+//! The builder that opens a bucket.
 
 use std::fmt;
 use std::net::IpAddr;

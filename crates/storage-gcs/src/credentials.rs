@@ -51,7 +51,7 @@ pub trait TokenSource: fmt::Debug + Send + Sync + 'static {
     /// Returns a fresh token.
     ///
     /// # Errors
-    /// Whatever went wrong. Its text is shown to users: no secret belongs there.
+    /// Any error. Its text is shown to users, so it must hold no secret.
     async fn fetch(&self) -> Result<Token, BoxError>;
 }
 

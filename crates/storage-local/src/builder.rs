@@ -1,4 +1,4 @@
-//! How a store is opened.
+//! The builder that opens a store.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How a memory store is set up.
+//! The builder of a memory store.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! How a container of Azure Blob Storage is opened.
+//! The builder that opens a container of Azure Blob Storage.
 
 mod environment;
 mod identity;

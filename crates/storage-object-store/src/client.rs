@@ -39,7 +39,7 @@ pub(crate) struct Straight {
     pub(crate) public_only: bool,
     /// Sent with each request, in the place of those that the client has itself.
     pub(crate) headers: reqwest::header::HeaderMap,
-    /// How long making a connection may take. Default: [`CONNECT`].
+    /// The longest time that making a connection may take. Default: [`CONNECT`].
     pub(crate) connect_timeout: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! How a web server is opened for reading.
+//! The builder that opens a web server for reading.
 
 use std::fmt;
 use std::sync::Arc;

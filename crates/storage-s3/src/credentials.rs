@@ -62,7 +62,7 @@ pub trait CredentialSource: fmt::Debug + Send + Sync + 'static {
     /// Returns a fresh key.
     ///
     /// # Errors
-    /// Whatever went wrong. Its text is shown to users: no secret belongs there.
+    /// Any error. Its text is shown to users, so it must hold no secret.
     async fn fetch(&self) -> Result<Credentials, BoxError>;
 
     /// Returns whether another call may give another key.

@@ -1,4 +1,4 @@
-//! Why a storage operation had no effect.
+//! Errors of storage operations that had no effect.
 
 use std::io;
 

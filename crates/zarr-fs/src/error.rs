@@ -1,4 +1,4 @@
-//! Why an operation on a tree failed. That a key is absent is an answer, not an error.
+//! Errors of operations on a tree. That a key is absent is an answer, not an error.
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -45,7 +45,7 @@ pub enum TreeError {
         key: TreeKey,
         /// Bytes of the value.
         size: u64,
-        /// How many it should have.
+        /// The number that it should have.
         wanted: RangeInclusive<u64>,
     },
     /// Another program wrote into a value, in place, while it was being read. Read again.

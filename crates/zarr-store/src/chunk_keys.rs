@@ -1,4 +1,4 @@
-//! How one array spells the keys of its chunks: coordinates to text and back, without looking anything up.
+//! The spelling of the chunk keys of one array: coordinates to text and back, without looking anything up.
 
 use std::cmp::Ordering;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Why an operation on the store failed. That a key is absent is an answer, not an error.
+//! Errors of operations on the store. That a key is absent is an answer, not an error.
 
 use icefield_core::{ByteRange, SessionError};
 
@@ -30,7 +30,7 @@ pub enum ZarrStoreError {
     NothingNamed {
         /// The key.
         key: String,
-        /// Why it names nothing.
+        /// The reason for which it names nothing.
         source: KeyMismatch,
     },
     /// The key to be stored belongs to metadata of Zarr v2.

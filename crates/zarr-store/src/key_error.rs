@@ -1,4 +1,4 @@
-//! Why a text is no key, and why a key names nothing.
+//! Errors of texts that are no key, and of keys that name nothing.
 
 use icefield_core::NodePath;
 

@@ -1,4 +1,4 @@
-//! Why an import failed.
+//! Errors of an import.
 
 use icefield_core::{CommitError, Refusal, RepositoryError, SessionError};
 use icefield_storage::StorageError;

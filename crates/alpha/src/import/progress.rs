@@ -1,4 +1,4 @@
-//! How far an import is.
+//! Reports of the progress of an import.
 
 /// Receives reports of how far an import is, from the task that runs it. An implementation does little: the import waits.
 pub trait Progress: Send + Sync {

@@ -24,7 +24,7 @@ pub(crate) struct Repack {
     /// Repack the chunks of these arrays only.
     #[arg(value_name = "ARRAY", value_parser = with_causes(node_path))]
     pub(crate) arrays: Vec<NodePath>,
-    /// Repack what lies in objects of which less than this part is in use, from 0 to 1.
+    /// Repack chunks in objects of which less than this part is in use, from 0 to 1.
     #[arg(long, value_name = "PART", default_value_t = 0.5)]
     pub(crate) fill: f64,
     /// Also repack small chunks in small objects, such as one of their own, if they are in fewer objects then.

@@ -1,4 +1,4 @@
-//! Why bytes are no fork and no answer.
+//! Errors of bytes that are no fork and no answer.
 
 use icefield_format::{FormatError, PathError};
 
@@ -9,7 +9,7 @@ pub(super) const VERSION: u8 = 5;
 /// The oldest version that is read. Version 4 has no erased boxes.
 pub(super) const OLDEST: u8 = 4;
 
-/// Why bytes are not a fork that this program can open.
+/// The reason for which this program cannot open bytes as a fork.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ForkBlobError {

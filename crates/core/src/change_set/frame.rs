@@ -1,4 +1,4 @@
-//! How forks and answers are packed: a magic number, a version, and a zstd frame of MessagePack.
+//! The frame of forks and answers: a magic number, a version, and a zstd frame of MessagePack.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -11,9 +11,9 @@ use serde::de::DeserializeOwned;
 use super::blob_error::{ForkBlobError, OLDEST, VERSION};
 use crate::session::SentLease;
 
-/// How forks begin.
+/// The magic number of forks.
 pub(super) const FORK: &[u8; 8] = b"ICEFORK\0";
-/// How answers begin.
+/// The magic number of answers.
 pub(super) const ANSWER: &[u8; 8] = b"ICEANSW\0";
 /// The most bytes that a fork may have before compression.
 const MAX_BYTES: u64 = 4 << 30;

@@ -83,7 +83,7 @@ pub fn probes() -> String {
     format!("{}/{FOLDER}", icefield_format::layout::OWN)
 }
 
-/// Why there is no time by which anything may be deleted.
+/// The reason for which no time is known by which anything may be deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreTimeError {
     /// The store and this machine disagree.

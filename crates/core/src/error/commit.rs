@@ -1,4 +1,4 @@
-//! Why a commit was not published, or edits could not be carried over to another snapshot.
+//! Errors of commits that were not published, and of edits that could not be carried over to another snapshot.
 
 use icefield_format::{FormatError, SnapshotId};
 use icefield_refs::{FetchError, RefsError};

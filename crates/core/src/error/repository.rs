@@ -1,4 +1,4 @@
-//! Why a repository could not be opened, read or edited.
+//! Errors of opening, reading and editing a repository.
 
 use icefield_format::{FormatError, SnapshotId, SpecVersion};
 use icefield_refs::{FetchError, RefsError};

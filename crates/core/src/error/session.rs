@@ -1,4 +1,4 @@
-//! Why a read or write of a session failed.
+//! Errors of reads and writes of a session.
 
 use std::sync::Arc;
 
@@ -249,7 +249,7 @@ pub enum SessionError {
         key: Key,
         /// The arrays and the coordinates of the chunks in it, and in others that failed along with it.
         chunks: Vec<(NodePath, ChunkIndex)>,
-        /// Why not.
+        /// The error of the store or of the packing.
         source: Arc<Self>,
     },
     /// The session was neither used nor kept alive for so long that its chunks are taken for garbage.

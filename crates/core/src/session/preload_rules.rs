@@ -1,4 +1,4 @@
-//! Which manifests the configuration says are to be fetched early.
+//! Rules of the configuration for manifests that are fetched early.
 
 use std::collections::HashSet;
 use std::ops::{Bound, RangeBounds};
@@ -75,7 +75,7 @@ impl Arrays {
 /// The manifests that are fetched early, in the order of the arrays.
 pub(super) type Choice = (PreloadReport, Vec<ManifestId>);
 
-/// Which manifests are fetched early.
+/// The rules for manifests that are fetched early.
 #[derive(Debug)]
 pub(crate) struct PreloadRules {
     arrays: Arrays,

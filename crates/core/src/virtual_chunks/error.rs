@@ -1,4 +1,4 @@
-//! Why the bytes of a virtual chunk cannot be had.
+//! Errors of reading the bytes of a virtual chunk.
 
 use icefield_format::LocationRule;
 use icefield_storage::{BoxError, KeyError, StorageError};

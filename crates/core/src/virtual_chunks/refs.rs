@@ -72,7 +72,7 @@ pub enum VirtualRefsError {
         row: usize,
         /// The number that it gives.
         source_number: u32,
-        /// How many there are.
+        /// The number of sources.
         count: usize,
     },
     /// A chunk outside the grid.

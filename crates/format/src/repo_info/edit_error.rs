@@ -1,4 +1,4 @@
-//! Why a change does not fit the state of a repository.
+//! Errors of changes that do not fit the state of a repository.
 
 use super::ops_log::OpsLogError;
 use crate::error::FormatError;

@@ -1,4 +1,4 @@
-//! Which kind each error of the layers is.
+//! The kind of each error of the layers.
 
 use icefield_core::{
     CommitError, FetchError, ForkBlobError, ForkError, NameError, NodeMetadataError, RebaseError,

@@ -1,4 +1,4 @@
-//! Why a commit or an edit is not known to have landed.
+//! Outcomes of commits and edits that are not known to have landed.
 
 use icefield_core::SnapshotId;
 use icefield_storage::StorageError;

@@ -1,6 +1,6 @@
-//! Why a time cannot be converted to other units.
+//! Errors of converting a time to other units.
 
-/// Why a time cannot be had in other units.
+/// The reason for which a time cannot be converted to other units.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TimeError {

@@ -1,4 +1,4 @@
-//! Why chunks cannot be laid out as it was asked for.
+//! Errors of layouts of chunks that cannot be applied.
 
 use icefield_core::NodePath;
 

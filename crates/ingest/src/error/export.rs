@@ -1,4 +1,4 @@
-//! Why an export failed.
+//! Errors of an export.
 
 use std::io;
 use std::path::PathBuf;

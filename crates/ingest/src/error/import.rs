@@ -1,4 +1,4 @@
-//! Why an import failed.
+//! Errors of an import.
 
 use icefield_core::{
     ChunkIndex, CommitError, Interrupted, NodePath, RepositoryError, SessionError,

@@ -1,4 +1,4 @@
-//! Why nodes of a source cannot go where they should.
+//! Errors of a plan: nodes of a source that cannot go where they should.
 
 use icefield_core::NodePath;
 
@@ -62,7 +62,7 @@ pub enum PlanError {
         /// The dimension.
         dimension: String,
     },
-    /// Which one?
+    /// Two dimensions of an array have the name, and the request does not tell them apart.
     #[error("{path} has two dimensions named {dimension:?}: it cannot be appended along either")]
     DimensionTwice {
         /// The array.
@@ -223,7 +223,7 @@ pub enum PlanError {
         path: NodePath,
         /// The source that lacks it.
         name: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// An append does not change how the repository stores numbers.

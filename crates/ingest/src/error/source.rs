@@ -1,4 +1,4 @@
-//! Why a source could not be read.
+//! Errors of reading a source.
 
 use std::io;
 

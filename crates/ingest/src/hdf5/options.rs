@@ -1,4 +1,4 @@
-//! Which parts of an HDF5 file are read, and how.
+//! Options of reading HDF5 files.
 
 use icefield_core::NodePath;
 

@@ -1,4 +1,4 @@
-//! How several sources become one.
+//! Choices of an import that combines several sources.
 
 /// The order in which sources are put behind one another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

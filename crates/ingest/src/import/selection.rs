@@ -1,4 +1,4 @@
-//! Which nodes of a source are imported, and under which names.
+//! The selection of the nodes of a source, and their names in the repository.
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! Why a version is no dataset, or a dataset no version.
+//! Errors of reading a version as a dataset, and of writing a dataset as a version.
 
 use icefield_core::{NodePath, SessionError};
 use icefield_nczarr::{ModelError, NczarrError};

@@ -1,4 +1,4 @@
-//! Why an array has no slice.
+//! Errors of slices.
 
 use crate::netcdf::NetcdfError;
 

@@ -1,4 +1,4 @@
-//! Why a repository could not be checked.
+//! Errors of a check that could not be carried out.
 
 use icefield_core::Interrupted;
 use icefield_refs::{FetchError, RefsError};

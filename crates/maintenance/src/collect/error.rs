@@ -1,4 +1,4 @@
-//! Why nothing was collected, or not everything.
+//! Errors of a collection that removed nothing, or not everything.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,4 +1,4 @@
-//! How much is held, and how much is asked for at a time.
+//! Bounds on the bytes that are held, and on the requests that are under way.
 
 use icefield_format::{DecodeLimits, SpecVersion};
 

@@ -1,4 +1,4 @@
-//! Why a repository could not be copied, bundled or unbundled.
+//! Errors of copying, bundling and unbundling a repository.
 
 use icefield_core::RepositoryError;
 use icefield_format::{FormatError, SnapshotId};

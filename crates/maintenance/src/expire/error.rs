@@ -1,4 +1,4 @@
-//! Why nothing, or not all, has expired.
+//! Errors of an expiration that released nothing, or not everything.
 
 use std::time::SystemTime;
 
@@ -28,7 +28,7 @@ pub enum ExpireError {
         bound: SystemTime,
         /// The time by the clock.
         now: SystemTime,
-        /// Whose clock.
+        /// The owner of the clock: the store or this machine.
         clock: &'static str,
     },
     /// The store and this machine disagree about the time.
@@ -39,7 +39,7 @@ pub enum ExpireError {
         "others changed refs or histories {tries} times while it was decided what expires: run it again when it is quieter"
     )]
     Busy {
-        /// How often it was tried.
+        /// The number of tries.
         tries: usize,
     },
     /// The [interrupt](super::Expire::interruptible) was raised.

@@ -1,4 +1,4 @@
-//! Which snapshots of a history stay.
+//! The rules by which snapshots of a history stay.
 
 use std::collections::BTreeSet;
 use std::time::SystemTime;

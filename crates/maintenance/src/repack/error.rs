@@ -1,4 +1,4 @@
-//! Why nothing was repacked.
+//! Errors of a repack; nothing was repacked.
 
 use icefield_core::{CommitError, Interrupted, RepositoryError, SessionError};
 use icefield_storage::StorageError;

@@ -1,4 +1,4 @@
-//! Why bytes could not be accounted for.
+//! Errors of accounting for the bytes of a repository.
 
 use icefield_format::FormatError;
 use icefield_storage::StorageError;

@@ -211,7 +211,7 @@ pub enum DumpError<E> {
     Data {
         /// The variable.
         path: String,
-        /// Why not.
+        /// The error.
         source: E,
     },
 }

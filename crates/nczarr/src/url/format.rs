@@ -1,4 +1,4 @@
-//! How a dataset is spelt, and the kind of store that holds it.
+//! The spelling of a dataset, and the kind of store that holds it.
 
 /// The kind of store that holds the values of a dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! How a change is carried out.
+//! Options of a change.
 
 /// The way in which a window keeps its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -15,10 +15,10 @@ const EARLY: Duration = Duration::from_secs(300);
 
 /// A credential that may expire.
 pub trait Secret: Clone + Send + Sync + 'static {
-    /// Returns when it ceases to be good.
+    /// Returns the time at which the store stops accepting the credential; `None` if it does not expire.
     fn expires(&self) -> Option<SystemTime>;
 
-    /// Returns whether it is not worth a request, because the store has just refused that other one, which is the same.
+    /// Returns whether the credential equals `other`, which the store has just refused: a request with it would be refused, too.
     fn is_same(&self, other: &Self) -> bool;
 }
 
@@ -28,7 +28,7 @@ pub trait SecretSource<S>: fmt::Debug + Send + Sync + 'static {
     /// Returns a fresh key.
     ///
     /// # Errors
-    /// Whatever went wrong. Its text is shown to users: no secret belongs there.
+    /// Any error. Its text is shown to users, so it must hold no secret.
     async fn fetch(&self) -> Result<S, BoxError>;
 }
 

@@ -1,4 +1,4 @@
-//! How patient, how parallel.
+//! Settings of requests over a network: patience and parallelism.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How a directory is opened.
+//! The builder that opens a directory.
 
 use std::any::Any;
 use std::path::{Path, PathBuf};

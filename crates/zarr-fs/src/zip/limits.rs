@@ -1,4 +1,4 @@
-//! How much of a zip file is believed.
+//! Bounds on what a zip file may claim.
 
 /// The bounds on the claims of a zip file, and on the memory that it takes. The defaults suit files from strangers with
 /// large chunks.

@@ -1,4 +1,4 @@
-//! Why sources do not belong together as it was said.
+//! Errors of sources that cannot be combined as requested.
 
 /// The reason why sources cannot be combined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
