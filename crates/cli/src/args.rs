@@ -101,9 +101,9 @@ pub(crate) struct Args {
     #[arg(long, global = true, value_name = "PREFIX")]
     pub(crate) grant: Vec<String>,
 
-    /// Keep objects that are read over a network in this local directory, which other processes may use at the same time, up to a
-    /// size such as 500MB or 20GiB (10GiB, if none is said). Without it, ICEFIELD_CACHE says so in the environment, if it
-    /// is set. `fsck`, `gc`, `du` and copies ask the store all the same.
+    /// Keep objects that are read over a network in this local directory, which other processes may use at the same time,
+    /// up to a size such as 500MB or 20GiB (10GiB, if none is said). Without it, ICEFIELD_CACHE says so in the environment,
+    /// if it is set. `fsck`, `gc`, `du` and copies ask the store all the same.
     #[cfg(feature = "cache")]
     #[arg(long, global = true, value_name = "PATH[,SIZE]")]
     #[arg(value_parser = parse::with_causes(str::parse::<icefield::CacheSpec>))]

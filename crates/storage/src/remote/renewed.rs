@@ -18,7 +18,8 @@ pub trait Secret: Clone + Send + Sync + 'static {
     /// Returns the time at which the store stops accepting the credential; `None` if it does not expire.
     fn expires(&self) -> Option<SystemTime>;
 
-    /// Returns whether the credential equals `other`, which the store has just refused: a request with it would be refused, too.
+    /// Returns whether the credential equals `other`, which the store has just refused: a request with it would be refused,
+    /// too.
     fn is_same(&self, other: &Self) -> bool;
 }
 
