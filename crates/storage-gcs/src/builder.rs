@@ -104,12 +104,14 @@ impl GcsBuilder {
         self.anonymous()
     }
 
-    /// Sends a bearer token. It is not renewed.
+    /// Sends a bearer token. It is not renewed: once the store refuses it, requests fail. Tokens of Google expire after
+    /// an hour; for longer work, give a [source](Self::token_source) or a [file](Self::credentials_file).
     pub fn token(self, token: impl Into<String>) -> Self {
         self.token_source(Arc::new(Fixed(Token::new(token))))
     }
 
-    /// Sends tokens from a source, which are renewed before they expire.
+    /// Sends tokens from a source. A token is renewed five minutes before it expires, or half-way there if it is
+    /// valid for less than ten minutes. If the renewal fails, requests use the old token until it expires.
     pub fn token_source(mut self, source: Arc<dyn TokenSource>) -> Self {
         self.identity = Identity::Tokens(source);
         self
@@ -143,13 +145,13 @@ impl GcsBuilder {
         self
     }
 
-    /// Sets the clock that waits, and that tells when tokens expire.
+    /// Sets the clock that waits between retries, and that tells when tokens expire. Default: [`SystemClock`].
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Sets the source of randomness for pauses and write ids.
+    /// Sets the source of randomness for pauses between retries and for write ids. Default: [`SystemEntropy`].
     pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
         self.entropy = entropy;
         self

@@ -28,7 +28,8 @@ impl Token {
         Self { secret, expires }
     }
 
-    /// Sets the time until which the token is valid.
+    /// Sets the time until which the token is valid. A [source](TokenSource) is asked for another token before that
+    /// time; a token that was given without a source stays in use until the store refuses it.
     #[must_use]
     pub fn with_expiry(mut self, expires: SystemTime) -> Self {
         self.expires = Some(expires);

@@ -124,21 +124,23 @@ impl AzureBuilder {
         self
     }
 
-    /// Signs with a key of the account, in base 64.
+    /// Signs with a key of the account, in base 64. The key gives access to all containers of the account;
+    /// [`open`](Self::open) refuses one that is not base 64.
     pub fn access_key(mut self, key: impl Into<String>) -> Self {
         self.ambient = false;
         self.identity = Identity::Key(key.into());
         self
     }
 
-    /// Sends a shared access signature: `sv=…&sig=…`.
+    /// Sends a shared access signature, as the query of a URL: `sv=…&sig=…`. Writes need one that permits to create,
+    /// write and delete, and lists one that permits to list.
     pub fn sas_token(mut self, token: impl Into<String>) -> Self {
         self.ambient = false;
         self.identity = Identity::Sas(token.into());
         self
     }
 
-    /// Sends a bearer token. It is not renewed.
+    /// Sends a bearer token. It is not renewed; [`credentials`](Self::credentials) takes a provider that renews.
     pub fn bearer_token(mut self, token: impl Into<String>) -> Self {
         self.ambient = false;
         self.identity = Identity::Bearer(token.into());
@@ -176,13 +178,13 @@ impl AzureBuilder {
         self
     }
 
-    /// Sets the clock that waits.
+    /// Sets the clock that waits between retries. Default: [`SystemClock`].
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Sets the source of randomness for pauses and write ids.
+    /// Sets the source of randomness for pauses between retries and for write ids. Default: [`SystemEntropy`].
     pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
         self.entropy = entropy;
         self

@@ -39,7 +39,8 @@ pub struct HttpBuilder {
 }
 
 impl HttpBuilder {
-    /// Returns the settings of a web server's directory.
+    /// Returns the settings of a web server's directory. The URL may have a query, which each request repeats and which
+    /// errors leave out, because it may hold a secret.
     pub fn new(url: impl Into<String>) -> Self {
         let options = AdapterOptions::read_only().with(|options| {
             options.attributes = false;
@@ -88,13 +89,13 @@ impl HttpBuilder {
         self
     }
 
-    /// Sets the clock that waits.
+    /// Sets the clock that waits between retries. Default: [`SystemClock`].
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Sets the source of randomness for pauses.
+    /// Sets the source of randomness for pauses between retries. Default: [`SystemEntropy`].
     pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
         self.entropy = entropy;
         self

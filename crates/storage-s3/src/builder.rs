@@ -131,12 +131,14 @@ impl S3Builder {
         self
     }
 
-    /// Signs requests with a key.
+    /// Signs requests with a key, which is never renewed: once the store refuses it, requests fail. For temporary keys,
+    /// give a [source](Self::credential_source).
     pub fn credentials(self, credentials: Credentials) -> Self {
         self.credential_source(Arc::new(Fixed(credentials)))
     }
 
-    /// Signs requests with keys from a source, which are renewed before they expire.
+    /// Signs requests with keys from a source. A key is renewed five minutes before it expires, or half-way there if it
+    /// is valid for less than ten minutes. If the renewal fails, requests use the old key until it expires.
     pub fn credential_source(mut self, source: Arc<dyn CredentialSource>) -> Self {
         self.identity = Identity::Source(source);
         self
@@ -153,7 +155,7 @@ impl S3Builder {
         self
     }
 
-    /// Agrees to pay for requests to a bucket of another owner.
+    /// Agrees to pay for requests to a bucket of another owner. Such a bucket refuses requests without this agreement.
     pub fn requester_pays(mut self) -> Self {
         self.requester_pays = true;
         self
@@ -191,7 +193,8 @@ impl S3Builder {
         self
     }
 
-    /// Sends a header with each request.
+    /// Sends a header with each request, reads and writes alike. A second value of one name replaces the first.
+    /// [`open`](Self::open) refuses names and values that HTTP does not allow.
     pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
         let (name, value) = (name.into(), value.into());
         self.read_header(name.clone(), value.clone())
@@ -204,7 +207,7 @@ impl S3Builder {
         self
     }
 
-    /// Sends a header with each request that writes.
+    /// Sends a header with each request that writes, such as one that chooses a key for encryption.
     pub fn write_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.write_headers.insert(name.into(), value.into());
         self
@@ -222,13 +225,13 @@ impl S3Builder {
         self
     }
 
-    /// Sets the clock that waits, and that tells when credentials expire.
+    /// Sets the clock that waits between retries, and that tells when credentials expire. Default: [`SystemClock`].
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Sets the source of randomness for pauses and write ids.
+    /// Sets the source of randomness for pauses between retries and for write ids. Default: [`SystemEntropy`].
     pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
         self.entropy = entropy;
         self

@@ -30,14 +30,15 @@ impl Credentials {
         }
     }
 
-    /// Adds the token of a temporary session.
+    /// Adds the token of a temporary session, which the store expects with keys from its identity service.
     #[must_use]
     pub fn with_session_token(mut self, token: impl Into<String>) -> Self {
         self.session_token = Some(token.into());
         self
     }
 
-    /// Sets the time until which the key is valid.
+    /// Sets the time until which the key is valid. A [source](CredentialSource) is asked for another key before that
+    /// time; a key that was given without a source stays in use until the store refuses it.
     #[must_use]
     pub fn with_expiry(mut self, expires: SystemTime) -> Self {
         self.expires = Some(expires);
