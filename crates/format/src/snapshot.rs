@@ -53,12 +53,13 @@ impl Root for SnapshotRoot {
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let id = SnapshotId::from_bytes([1; 12]);
+/// let metadata = BTreeMap::new();
 /// let mut encoder = SnapshotEncoder::new(NewSnapshot {
 ///     id,
 ///     parent_id: Some(SnapshotId::INITIAL),
 ///     flushed_at: 1_726_660_801_000_000,
 ///     message: "the root group",
-///     metadata: &BTreeMap::new(),
+///     metadata: &metadata,
 ///     manifest_files: &[],
 /// });
 /// encoder.push(NewNode {

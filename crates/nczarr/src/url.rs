@@ -58,7 +58,7 @@ use fragment::cut;
 /// with another spelling.
 ///
 /// ```
-/// use icefield_nczarr::url::{DatasetUrl, Format, Store};
+/// use icefield_nczarr::url::{DatasetUrl, Store};
 ///
 /// # fn main() -> Result<(), icefield_nczarr::url::UrlError> {
 /// let url = DatasetUrl::parse("file:///data/sea.zarr#mode=nczarr,zip")?;
