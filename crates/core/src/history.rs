@@ -121,7 +121,7 @@ impl Session {
     /// let outcome = session.merge(source, &Detector::Strict).await?;
     /// assert!(matches!(outcome, ApplyOutcome::Applied(_)));
     /// let _ = session.commit("merge of experiment").await?;
-    /// assert_eq!(session.nodes(&NodePath::root())?.len(), 3, "the root, /a and /b");
+    /// assert_eq!(session.nodes(&NodePath::root())?.len(), 2, "/a and /b");
     /// # Ok(())
     /// # }
     /// ```

@@ -120,7 +120,7 @@ impl ExportReport {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use icefield_core::{BranchName, Repository};
+/// use icefield_core::{BranchName, NodePath, Repository, WriteMode};
 /// use icefield_ingest::{Destination, Export, StorageTree};
 /// use icefield_storage::Prefix;
 /// # use icefield_storage_memory::MemoryStorage;
@@ -128,7 +128,10 @@ impl ExportReport {
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let repository = Repository::create(Arc::new(MemoryStorage::new())).await?;
-/// let session = repository.read_session(BranchName::main()).await?;
+/// let session = repository.write_session(BranchName::main()).await?;
+/// let group = r#"{"zarr_format": 3, "node_type": "group"}"#;
+/// session.set_metadata(&NodePath::root(), group.into(), WriteMode::Overwrite).await?;
+///
 /// let bucket = StorageTree::new(Arc::new(MemoryStorage::new()), Prefix::parse("sea.zarr")?);
 /// let report = Export::new(session).run_to(&Destination::Tree(bucket)).await?;
 /// assert_eq!((report.groups, report.chunks), (1, 0));

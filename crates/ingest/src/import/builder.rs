@@ -47,7 +47,7 @@ use crate::{ChunkLayout, ImportError, Limits, Progress, Source};
 /// let import = Import::new(Arc::new(ArchiveSource::new("the sea", archive))).into_group("/sea".parse()?);
 /// let imported = import.run(&repository, BranchName::main(), "the sea").await?;
 /// assert!(matches!(imported.commit, CommitOutcome::Committed(_)));
-/// assert_eq!(imported.report.new_groups, 1);
+/// assert_eq!(imported.report.new_groups, 2, "the root and /sea");
 /// # Ok(())
 /// # }
 /// ```
