@@ -13,14 +13,15 @@ use super::decoded::{ByBytes, CachedKind, Decoded, Name};
 use crate::Settings;
 use crate::file_writer::FileWriter;
 
-/// Counts of what the cache did, for statistics and tests.
+/// The content of the cache of decoded objects, for statistics and tests. See
+/// [`Settings::cache_bytes`](crate::Settings::cache_bytes).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStatistics {
-    /// Objects held.
+    /// The number of objects in the cache.
     pub objects: u64,
-    /// Bytes held, decoded.
+    /// The memory of these objects in bytes, decoded.
     pub bytes: u64,
-    /// The bound on bytes.
+    /// The largest number of bytes that the cache keeps.
     pub capacity: u64,
 }
 

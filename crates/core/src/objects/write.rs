@@ -14,13 +14,13 @@ use super::decoded::{
 };
 use crate::{SessionError, Settings};
 
-/// Bytes of the largest manifest or log that is decoded at once by the one who wrote it: that takes less than a request.
+/// Bytes of the largest manifest or log that is decoded at once by its writer: that takes less than a request.
 const DECODED: usize = 64 << 10;
 
-/// Bytes of the largest manifest or log that the one who wrote it keeps in memory.
+/// Bytes of the largest manifest or log that its writer keeps in memory.
 const REMEMBERED: usize = 1 << 20;
 
-/// Bytes of decoded manifests that a commit keeps for those who read what it wrote. Of more than that, most are read late
+/// Bytes of decoded manifests that a commit keeps for readers of its objects. Of more than that, most are read late
 /// or never.
 pub(crate) const REMEMBERED_IN_ALL: usize = 8 << 20;
 
@@ -48,7 +48,7 @@ impl Objects {
             .await
     }
 
-    /// Keeps what was just written: reading it needs no request. Large files are decoded by the first who asks for them, and
+    /// Keeps what was just written: reading it needs no request. Large files are decoded by the first reader, and
     /// the largest are left out.
     pub(crate) fn remember(
         &self,

@@ -9,13 +9,16 @@ use crate::metadata::document::{Reach, merge, reach};
 use crate::rebase::changes::Changes;
 use crate::session::Base;
 
-/// Which rules decide what a conflict is.
+/// The rules that decide which edits collide with a commit that landed since the session began. As a
+/// [`ConflictSolver`](crate::ConflictSolver), a detector settles nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detector {
-    /// Refuses every unsound combination, accepts every provably harmless one.
+    /// Refuses every unsound combination, such as a chunk written to an array whose chunk grid changed, and accepts
+    /// every combination that is provably harmless.
     #[default]
     Strict,
-    /// The rules of the reference implementation, its unsound cases included.
+    /// The rules of the reference implementation, its unsound cases included. Choose it where both programs must agree
+    /// on the result.
     Compatible,
 }
 
