@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures::stream::{self, BoxStream, Stream, StreamExt};
+use futures::stream::{BoxStream, Stream, StreamExt};
 use http::StatusCode;
 use http_body::{Frame, SizeHint};
 
@@ -20,7 +20,7 @@ pub struct BodyError(pub(crate) String);
 pub struct Body {
     length: u64,
     parts: Parts,
-    /// The status of the failure that it stands for, if it is cut.
+    /// The status of the failure that it stands for.
     failure: Option<StatusCode>,
 }
 
@@ -46,19 +46,16 @@ impl Body {
         }
     }
 
-    /// A body that promises `length` bytes and has none: the head is sent, then the connection is cut.
-    pub(crate) fn cut(length: u64, failure: &Failure) -> Self {
-        // The server sends the head while it waits for the first part.
-        let pause =
-            stream::once(tokio::task::yield_now()).filter_map(|()| std::future::ready(None));
-        let end = stream::once(std::future::ready(Err(BodyError(failure.message.clone()))));
+    /// The body that stands for a failure where a status would be taken for absence: one byte, which is no chunk of more
+    /// than one byte, and which no codec decodes.
+    pub(crate) fn instead_of(failure: &Failure) -> Self {
         Self {
             failure: Some(failure.status),
-            ..Self::stream(length.max(1), pause.chain(end))
+            ..Bytes::from_static(b"\xff").into()
         }
     }
 
-    /// The status of the failure that the body stands for, if it is one that is cut.
+    /// The status of the failure that the body stands for, if it stands for one.
     pub(crate) fn failure(&self) -> Option<StatusCode> {
         self.failure
     }

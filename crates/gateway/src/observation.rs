@@ -68,7 +68,7 @@ impl Observation {
     }
 
     pub(crate) fn end(&mut self, response: &Response<Body>, clock: &dyn Clock) {
-        // To some clients, a failure is a body that is cut.
+        // To some clients, a failure is a byte instead of a chunk.
         let failure = response.body().failure();
         self.status = failure.unwrap_or(response.status()).as_u16();
         self.bytes = match failure {

@@ -6,7 +6,7 @@ use http::{Response, StatusCode};
 
 use crate::body::Body;
 use crate::failure::Failure;
-use crate::transfer::{cut, set, takes_failures_for_absence};
+use crate::transfer::{set, takes_failures_for_absence, undecodable};
 
 /// The header that names the snapshot that a response was read from.
 pub(crate) const SNAPSHOT: HeaderName = HeaderName::from_static("x-icefield-snapshot");
@@ -22,10 +22,10 @@ pub(crate) fn plain(failure: &Failure) -> Response<Body> {
 }
 
 /// The response of a failure of something that is no document and no list. To a client that takes any status for absence
-/// it is a body that is cut.
+/// it is a chunk that cannot be decoded.
 pub(crate) fn failed(failure: &Failure, request: &Parts) -> Response<Body> {
     match failure.status != StatusCode::NOT_FOUND && takes_failures_for_absence(request) {
-        true => cut(1, failure),
+        true => undecodable(failure),
         false => plain(failure),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::stream;
 use http::header::{
     ACCEPT_ENCODING, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
-    CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, RANGE, VARY,
+    CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, RANGE, USER_AGENT, VARY,
 };
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
@@ -17,6 +17,9 @@ use crate::conditions::{Verdict, allows_range, verdict};
 use crate::failure::Failure;
 use crate::object::{Object, Source};
 use crate::ranges::{Wanted, wanted};
+
+/// The status of a failure that was answered with 200.
+const FAILURE: HeaderName = HeaderName::from_static("x-icefield-failure");
 
 /// The tag of a value that has none: it equals no tag that a header can hold.
 const UNTAGGED: &str = "\0";
@@ -89,7 +92,7 @@ pub(crate) async fn send(
         *response.body_mut() = match read {
             Ok(body) => body,
             Err(failure) if takes_failures_for_absence(request) => {
-                return Ok(cut(length, &failure));
+                return Ok(undecodable(&failure));
             }
             Err(failure) => return Err(failure),
         };
@@ -97,19 +100,30 @@ pub(crate) async fn send(
     Ok(response)
 }
 
-/// A response that begins as if it were the value and ends without a byte of it. It has no tag, and is not kept.
-pub(crate) fn cut(length: u64, failure: &Failure) -> Response<Body> {
-    tracing::warn!("a body is cut, {}: {}", failure.status, failure.message);
-    let mut response = Response::new(Body::cut(length, failure));
+/// A response of one byte, which no client can take for the chunk. It has no tag, nothing keeps it, and a header has the status.
+pub(crate) fn undecodable(failure: &Failure) -> Response<Body> {
+    tracing::warn!(
+        "a byte is sent instead of a chunk, {}: {}",
+        failure.status,
+        failure.message
+    );
+    let mut response = Response::new(Body::instead_of(failure));
     set(response.headers_mut(), CACHE_CONTROL, "no-store");
+    set(response.headers_mut(), FAILURE, failure.status.as_str());
     response
 }
 
 /// Returns whether the client takes a chunk that is answered with a failure for one that was never written. GDAL up to 3.12
-/// does, whatever the status; a body that is shorter than its length is an error to it.
+/// does, whatever the status, and often if the body ends before its length. A chunk that cannot be decoded is an error to it.
+///
+/// GDAL 3.6, which Debian 12 has, sends no `User-Agent`, and asks for a chunk without a range.
 pub(crate) fn takes_failures_for_absence(request: &Parts) -> bool {
-    let agent = text(&request.headers, http::header::USER_AGENT);
-    request.method == Method::GET && agent.is_some_and(|agent| agent.starts_with("GDAL/"))
+    let headers = &request.headers;
+    let is_gdal = match headers.get(USER_AGENT) {
+        None => !headers.contains_key(RANGE),
+        Some(agent) => agent.as_bytes().starts_with(b"GDAL/"),
+    };
+    request.method == Method::GET && is_gdal
 }
 
 /// A value in the encoding that is sent.

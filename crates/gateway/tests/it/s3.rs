@@ -8,7 +8,7 @@ use icefield::storage::wrap::CountingStorage;
 use icefield::storage::wrap::fault::{Decision, FaultyStorage, Matcher, Plan, Verb};
 use icefield_gateway::{Access, Gateway, Served, Server, Settings};
 
-use crate::damage::{delete_below, foreign};
+use crate::damage::{GDAL, NAMELESS, delete_below, foreign};
 use crate::world::{Store, World, array, bytes, chunk, commit, put};
 
 async fn serving(store: &Store) -> World {
@@ -358,6 +358,11 @@ async fn failures_have_codes_that_do_not_mean_absence() {
     ] {
         assert_eq!(codes(&world, target).await, gone, "{target}");
     }
+    let target = format!("/ocean/{expired}/g/a/c/0");
+    for headers in [GDAL, NAMELESS] {
+        let reply = world.with_headers(&target, &headers).await;
+        assert!(reply.stands_for(410), "{headers:?}: {reply:?}");
+    }
     delete_below(&store.storage, "manifests/").await;
     delete_below(&store.storage, "chunks/").await;
     // The gateway has the manifest in memory still.
@@ -376,6 +381,11 @@ async fn failures_have_codes_that_do_not_mean_absence() {
     let world = serving(&store).await;
     let reply = codes(&world, "/ocean/main/v/c/0").await;
     assert_eq!(reply, (403, "AccessDenied".to_owned()));
+    // GDAL looks at no code, fills in, and has no name in version 3.6.
+    for headers in [GDAL, NAMELESS] {
+        let reply = world.with_headers("/ocean/main/v/c/0", &headers).await;
+        assert!(reply.stands_for(403), "{headers:?}: {reply:?}");
+    }
     delete_below(&archive, "").await;
     let access = icefield::VirtualAccess::none()
         .grant_storage("s3://archive/2015", archive)
