@@ -8,12 +8,8 @@ in the files.
 """
 
 import base64
-import contextlib
-import functools
-import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import urllib.error
@@ -21,120 +17,26 @@ import urllib.parse
 import urllib.request
 import warnings
 
-import netCDF4
-import numpy as np
 import obstore.store
+import tensorstore
 import xarray
 import zarr
 import zarr.storage
 
+from gateway_lib import (
+    MONTHS, assert_equal, assert_read, expected, months, nemo, odd, quoted, serving, versions, virtual,
+)  # fmt: skip
 from lib import ROOT, Skip, case, icefield, leave, run_cases
 
 # Warnings of features that the Zarr specification does not have yet, and of consolidated metadata that is not asked for.
 warnings.simplefilter("ignore")
 
-try:
-    import tensorstore
-except ImportError:
-    tensorstore = None
-
-MONTHS = [
-    ROOT / "fixtures/ocean" / name
-    for name in (
-        "nemo_1m_20150101-20150201_grid-T.nc",
-        "nemo_1m_20150201-20150301_grid-T.nc",
-        "nemo_1m_20150301-20150401_grid-T.nc",
-    )
-]
 TOKEN = "0123456789abcdef0123456789abcdef"
-
-
-class Server:
-    """A running server: its URL, and the snapshot of `main`."""
-
-    def __init__(self, facts, process):
-        self.url = facts["url"]
-        self.facts = facts
-        self.process = process
-        self.id = facts["repositories"][0]["snapshot_id"]
-
-    def get(self, path, **headers):
-        request = urllib.request.Request(self.url + path, headers=headers)
-        with urllib.request.urlopen(request, timeout=30) as response:
-            return response.read()
-
-
-@contextlib.contextmanager
-def serving(*arguments, environment=None):
-    command = [os.environ["ICEFIELD"], "serve", *map(str, arguments), "--port", "0", "--json"]
-    process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
-    )
-    try:
-        text = ""
-        for line in process.stdout:
-            text += line
-            if line.rstrip() == "}":
-                break
-        yield Server(json.loads(text), process)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        status = process.wait(timeout=30)
-        process.stdout.close()
-    assert status == 0, f"the server ended with {status}"
-
-
-def months(work, count=3, *options):
-    """A repository with a commit for each month, the first imported with some options; returns the snapshots."""
-    repository = work / "nemo"
-    icefield("init", repository)
-    for number, month in enumerate(MONTHS[:count]):
-        more = ["--append", "time_counter"] if number else options
-        icefield("import", month, repository, *more, "-m", month.stem)
-    history = json.loads(icefield("log", repository, "--json"))["snapshots"]
-    ids = [snapshot["id"] for snapshot in history[:count]]
-    icefield("tag", "create", repository, "january", "--ref", ids[-1])
-    return repository, ids[::-1]
-
-
-@functools.cache
-def expected(count):
-    """What netCDF4 reads of the first months, as it is stored."""
-    stored = {}
-    for month in MONTHS[:count]:
-        with netCDF4.Dataset(month) as file:
-            file.set_auto_maskandscale(False)
-            for name in ("tos", "time_counter", "nav_lat"):
-                stored.setdefault(name, []).append(file[name][...])
-    return {
-        "tos": np.concatenate(stored["tos"]),
-        "time_counter": np.concatenate(stored["time_counter"]),
-        "nav_lat": stored["nav_lat"][0],
-    }
-
-
-def versions(ids):
-    """Texts that name the three versions, with the months that each has."""
-    return [
-        (ids[0], 1), (ids[1], 2), (ids[2], 3),
-        ("main", 3), ("main~1", 2), ("tag:january", 1), (f"snapshot:{ids[1]}", 2),
-    ]  # fmt: skip
-
-
-def assert_read(read, count, what):
-    for name, values in expected(count).items():
-        found = np.asarray(read(name))
-        assert found.shape == values.shape, (what, name, found.shape, values.shape)
-        assert np.array_equal(found, values, equal_nan=found.dtype.kind == "f"), (what, name)
-
-
-def quoted(text):
-    return urllib.parse.quote(text, safe="")
 
 
 @case
 def zarr_python_reads_through_fsspec(work):
-    repository, ids = months(work)
+    repository, ids = nemo()
     with serving(repository) as server:
         for text, count in versions(ids):
             for url in (f"{server.url}/{quoted(text)}/", f"{server.url}/{quoted(text)}"):
@@ -146,7 +48,7 @@ def zarr_python_reads_through_fsspec(work):
 
 @case
 def zarr_python_reads_through_obstore(work):
-    repository, ids = months(work)
+    repository, ids = nemo()
     with serving(repository) as server:
         for text, count in versions(ids):
             url = f"{server.url}/{quoted(text)}/"
@@ -157,7 +59,7 @@ def zarr_python_reads_through_obstore(work):
 
 @case
 def xarray_opens_with_and_without_consolidated_metadata(work):
-    repository, ids = months(work)
+    repository, ids = nemo()
     with serving(repository) as server:
         for text, count in versions(ids):
             url = f"{server.url}/{quoted(text)}/"
@@ -166,13 +68,42 @@ def xarray_opens_with_and_without_consolidated_metadata(work):
                     url, consolidated=consolidated, chunks=None, mask_and_scale=False, decode_times=False
                 )
                 assert_read(lambda name: dataset[name].values, count, (url, consolidated))
-        tree = xarray.open_datatree(f"{server.url}/main/", engine="zarr", chunks=None, decode_times=False, mask_and_scale=False)
-        assert_read(lambda name: tree[name].values, 3, "open_datatree")
+            for consolidated in (None, True, False):
+                tree = xarray.open_datatree(
+                    url, engine="zarr", consolidated=consolidated, chunks=None, decode_times=False, mask_and_scale=False
+                )
+                assert_read(lambda name: tree[name].values, count, ("open_datatree", url, consolidated))
+
+
+@case
+def xarray_opens_a_tree_of_groups(work):
+    """Months in groups of their own, one within another, and each group by its own URL.
+
+    In Zarr v2 without consolidated metadata fsspec lists groups by URLs without a slash at their end, which are none here.
+    """
+    repository = work / "tree"
+    icefield("init", repository)
+    groups = ["/", "/model/february", "/model/february/march"]
+    for group, month in zip(groups, MONTHS):
+        icefield("import", month, repository, "--group", group, "-m", group)
+    with serving(repository) as server:
+        for version, count in (("main~2", 1), ("main~1", 2), ("main", 3)):
+            for view, consolidated in (("", None), ("", True), ("", False), ("/-/v2", None), ("/-/v2", True)):
+                url = f"{server.url}{view}/{version}/"
+                options = {"engine": "zarr", "consolidated": consolidated, "chunks": None, "decode_times": False,
+                           "mask_and_scale": False, "zarr_format": 2 if view else 3}  # fmt: skip
+                tree = xarray.open_datatree(url, **options)
+                found = {node.path for node in tree.subtree}.intersection(groups)
+                assert found == set(groups[:count]), (url, consolidated, found)
+                for number, group in enumerate(groups[:count]):
+                    assert_equal(tree[group]["tos"].values, expected(3)["tos"][number : number + 1], (url, group))
+            inner = xarray.open_datatree(f"{server.url}/main/model/", engine="zarr", chunks=None, decode_times=False, mask_and_scale=False)
+            assert_equal(inner["february/march/tos"].values, expected(3)["tos"][2:], "a group by its own URL")
 
 
 @case
 def zarr_2_is_read_by_those_who_know_no_other(work):
-    repository, ids = months(work)
+    repository, ids = nemo()
     with serving(repository) as server:
         for text, count in versions(ids):
             url = f"{server.url}/-/v2/{quoted(text)}/"
@@ -187,9 +118,8 @@ def zarr_2_is_read_by_those_who_know_no_other(work):
 
 @case
 def tensorstore_finds_the_format_itself(work):
-    assert tensorstore is not None
     # It does not know the codecs of HDF5 by their names in Zarr v3.
-    repository, ids = months(work, 3, "--codec", "zstd:1")
+    repository, ids = nemo("zstd:1")
     with serving(repository) as server:
         for text, count in versions(ids):
             for view in ("", "/-/v2"):
@@ -204,48 +134,69 @@ def tensorstore_finds_the_format_itself(work):
 
 @case
 def sharded_and_odd_arrays_are_read(work):
-    """Shards, texts, a scalar, an array without chunks, and names that URLs have no room for."""
-    tree = work / "tree"
-    root = zarr.create_group(zarr.storage.LocalStore(tree), zarr_format=3)
-    data = np.arange(400, dtype="int32").reshape(20, 20)
-    sharded = root.create_array("sharded", shape=(20, 20), dtype="int32", chunks=(5, 5), shards=(10, 10))
-    sharded[...] = data
-    sharded[0:5, 0:5] = 0
-    data[0:5, 0:5] = 0
-    names = ["a b", "ü", "100 %", "c:d", "x+y"]
-    for number, name in enumerate(names):
-        root.create_array(name, shape=(3,), dtype="int16", chunks=(2,))[...] = np.arange(3) + number
-    root.create_array("scalar", shape=(), dtype="float64")[...] = 2.5
-    root.create_array("empty", shape=(4,), dtype="int8", chunks=(2,), fill_value=7)
-    texts = root.create_array("texts", shape=(2,), dtype=str, chunks=(1,))
-    texts[...] = np.array(["wörd", "two"], dtype=object)
-    repository = work / "odd"
-    icefield("init", repository)
-    icefield("import", tree, repository)
+    repository, values = odd()
     with serving(repository) as server:
         group = zarr.open_group(f"{server.url}/main/", mode="r")
-        assert np.array_equal(group["sharded"][...], data)
-        assert group["scalar"][()] == 2.5
-        assert np.array_equal(group["empty"][...], np.full(4, 7, "int8"))
-        assert list(group["texts"][...]) == ["wörd", "two"]
-        for number, name in enumerate(names):
-            array = zarr.open_array(f"{server.url}/main/{quoted(name)}", mode="r")
-            assert np.array_equal(array[...], np.arange(3) + number), name
+        # fsspec encodes no part of a name: the URL of a node does.
+        for name, data in values.items():
+            array = zarr.open_array(f"{server.url}/main/{urllib.parse.quote(name)}", mode="r")
+            assert_equal(array[...], data, name)
+        assert_equal(group["sharded"][...], values["sharded"], "from the group")
         old = zarr.open_group(f"{server.url}/-/v2/main/", mode="r", zarr_format=2)
-        assert np.array_equal(old["sharded"][...], data)
-        if tensorstore is not None:
-            for base in (f"{server.url}/main/sharded/", f"{server.url}/-/v2/main/sharded/"):
+        for name in ("sharded", "plain", "scalar", "texts", "empty", "deep/er/array"):
+            assert_equal(old[name][...], values[name], ("v2", name))
+
+
+@case
+def tensorstore_reads_shards_and_odd_names(work):
+    repository, values = odd()
+    with serving(repository) as server:
+        for view in ("", "/-/v2"):
+            for name, data in values.items():
+                # It knows no type of texts.
+                if name == "texts":
+                    continue
+                base = f"{server.url}{view}/main/{urllib.parse.quote(name)}/"
                 array = tensorstore.open(base, open=True, read=True).result()
-                assert np.array_equal(array.read().result(), data), base
-                assert np.array_equal(array[7:9, 3].read().result(), data[7:9, 3]), base
+                assert_equal(array.read().result(), data, base)
+            array = tensorstore.open(f"{server.url}{view}/main/sharded/", open=True, read=True).result()
+            assert_equal(array[7:9, 3].read().result(), values["sharded"][7:9, 3], (view, "a part"))
+
+
+@case
+def tensorstore_asks_for_changed_chunks_only(work):
+    """With a cache it sends the tags that it has: what is unchanged is 304, also in a newer version."""
+    repository, ids = months(work, 2, "--codec", "zstd:1")
+    with serving(repository) as server:
+        context = tensorstore.Context({"cache_pool": {"total_bytes_limit": 100_000_000}})
+
+        def read(count):
+            array = tensorstore.open(
+                f"{server.url}/main/tos/", open=True, read=True, context=context, recheck_cached=True
+            ).result()
+            assert_equal(array.read().result(), expected(count)["tos"], count)
+
+        def answers():
+            return [
+                server.metric(rf'icefield_http_requests_total{{method="GET",route="v3",status="{status}"')
+                for status in ("200", "304")
+            ]
+
+        read(2)
+        whole, unchanged = answers()
+        read(2)
+        again = answers()
+        assert again[0] == whole and again[1] > unchanged, (whole, unchanged, again)
+        icefield("import", MONTHS[2], repository, "--append", "time_counter", "-m", "march")
+        read(3)
+        moved = answers()
+        # The document, and the chunk of March.
+        assert moved[0] - again[0] == 2, (again, moved)
 
 
 @case
 def virtual_chunks_are_read_under_a_grant_only(work):
-    repository = work / "virtual"
-    icefield("init", repository)
-    folder = MONTHS[0].parent
-    icefield("import", MONTHS[0], repository, "--virtual")
+    repository, folder = virtual()
     with serving(repository, "--grant", folder) as server:
         group = zarr.open_group(f"{server.url}/main/", mode="r")
         assert_read(lambda name: group[name][...], 1, "granted")
@@ -304,7 +255,7 @@ def the_explorer_shows_every_view_of_a_real_server(work):
     ]
     if missing:
         raise Skip(f"there is no {' and no '.join(missing)}")
-    repository, _ = months(work)
+    repository, _ = nemo()
     with serving(repository) as server:
         asked = {"ICEFIELD_URL": server.url, "ICEFIELD_REPOSITORY": "nemo", "EXPLORER_SHOTS": str(work / "shots")}
         command = ["node", "--test", "--test-reporter=spec", "test/served.test.mjs"]
