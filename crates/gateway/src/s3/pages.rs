@@ -102,7 +102,8 @@ async fn v2_keys(
         let directory = format!("{}/", path.as_str().trim_matches('/'));
         let directory = directory.trim_start_matches('/');
         let is_below = directory.starts_with(prefix) && !is_folded;
-        if !is_below && !prefix.starts_with(directory) {
+        let begins_chunks = prefix.strip_prefix(directory).is_some_and(may_begin_name);
+        if !is_below && !begins_chunks {
             continue;
         }
         if array.shards.is_some() {
@@ -135,6 +136,12 @@ async fn v2_keys(
         }
     }
     Ok(keys)
+}
+
+/// Whether the name of a chunk may begin so. Clients ask for what lies below a chunk that they do not find.
+fn may_begin_name(text: &str) -> bool {
+    let has_none_other = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    has_none_other && !text.starts_with('.')
 }
 
 fn unsupported(message: String) -> Failure {

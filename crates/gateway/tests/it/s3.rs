@@ -335,6 +335,20 @@ async fn a_list_that_would_lack_inner_chunks_is_refused() {
     assert!(reply.text().contains("<Prefix>main/s/</Prefix>"));
     let reply = world.get("/ocean-v2?prefix=main/t/").await;
     assert!(elements(reply.text(), "Key").contains(&"main/t/0".to_owned()));
+    // s3fs and GDAL ask for what lies below a key that is not there.
+    for (below, keys) in [
+        ("s/0/", vec![]),
+        ("s/.zarray/", vec![]),
+        ("s/.zarray.aux.xml/", vec![]),
+        ("s/.za", vec!["main/s/.zarray"]),
+        ("t/0/", vec![]),
+        ("t/0", vec!["main/t/0"]),
+    ] {
+        let query = format!("list-type=2&prefix=main/{below}&delimiter=/");
+        let reply = world.get(&format!("/ocean-v2?{query}")).await;
+        assert_eq!(reply.status, 200, "{below}: {}", reply.text());
+        assert_eq!(elements(reply.text(), "Key"), keys, "{below}");
+    }
 }
 
 /// Clients of S3 look at the code first: one that means absence makes a chunk of fill values.
