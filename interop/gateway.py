@@ -268,6 +268,7 @@ def the_explorer_shows_every_view_of_a_real_server(work):
 
 import gateway_browser  # noqa: E402, F401
 import gateway_gdal  # noqa: E402, F401
+import gateway_load  # noqa: E402, F401
 import gateway_s3  # noqa: E402, F401
 
 if __name__ == "__main__":
