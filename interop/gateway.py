@@ -266,6 +266,7 @@ def the_explorer_shows_every_view_of_a_real_server(work):
         assert len(list((work / "shots").iterdir())) >= 24, "a picture of each view in each theme"
 
 
+import gateway_bench  # noqa: E402, F401
 import gateway_browser  # noqa: E402, F401
 import gateway_gdal  # noqa: E402, F401
 import gateway_load  # noqa: E402, F401
