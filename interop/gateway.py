@@ -4,7 +4,7 @@
     target/python/archives/bin/python interop/gateway.py [PART OF A NAME ...]
 
 Three months of NEMO are committed one after the other; every client reads the three versions and must find what netCDF4 reads
-in the files.
+in the files. Clients of one kind have files of their own: `gateway_s3.py`, `gateway_gdal.py`, `gateway_netcdf.py`, `gateway_browser.py`.
 """
 
 import base64
@@ -23,6 +23,13 @@ import xarray
 import zarr
 import zarr.storage
 
+# Their cases run with those of this file.
+import gateway_bench  # noqa: F401
+import gateway_browser  # noqa: F401
+import gateway_gdal  # noqa: F401
+import gateway_load  # noqa: F401
+import gateway_netcdf  # noqa: F401
+import gateway_s3  # noqa: F401
 from gateway_lib import (
     MONTHS, assert_equal, assert_read, expected, months, nemo, odd, quoted, serving, versions, virtual,
 )  # fmt: skip
@@ -265,12 +272,6 @@ def the_explorer_shows_every_view_of_a_real_server(work):
         assert done.returncode == 0, done.stdout + done.stderr
         assert len(list((work / "shots").iterdir())) >= 24, "a picture of each view in each theme"
 
-
-import gateway_bench  # noqa: E402, F401
-import gateway_browser  # noqa: E402, F401
-import gateway_gdal  # noqa: E402, F401
-import gateway_load  # noqa: E402, F401
-import gateway_s3  # noqa: E402, F401
 
 if __name__ == "__main__":
     leave(run_cases(sys.argv[1:]))

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::interop::script;
-use crate::python::ARCHIVES;
+use crate::python::{ARCHIVES, ENVIRONMENTS};
 use crate::{process, workspace};
 
 /// Runs the suite.
@@ -12,6 +12,11 @@ use crate::{process, workspace};
 /// If a case fails.
 pub fn run() -> Result<()> {
     let mut python = script(&ARCHIVES, "gateway.py")?;
+    // The newest GDAL, where there is a Python that it is for.
+    let newest = ENVIRONMENTS[1].python()?;
+    if newest.exists() {
+        python.env("ICEFIELD_PYTHON_312", newest);
+    }
     python
         .env("ICEFIELD", workspace::programs()?.icefield)
         .env("ICEFIELD_INTEROP_WORK", workspace::scratch("gateway")?);

@@ -35,6 +35,7 @@ pub fn run(asked: &Asked) -> Result<()> {
 /// as is the reference implementation, before any stage that imports them.
 fn stages() -> Vec<Stage> {
     let (libraries, wheels) = (python_stage(&ARCHIVES), python_stage(&WHEEL));
+    let newest = python_stage(&ENVIRONMENTS[1]);
     let mut stages = environments();
     stages.extend([
         Stage::that_may_skip("debian-packages", debian::packages),
@@ -70,7 +71,7 @@ fn stages() -> Vec<Stage> {
             .after(&["debian-packages"]),
         Stage::new("gateway", gateway::run)
             .needs(&[&libraries, "programs"])
-            .after(&["debian-packages", "web-packages"]),
+            .after(&["debian-packages", "web-packages", &newest]),
         Stage::new("archives-reader", archives::reader).needs(&["archives", "build"]),
         Stage::new("large", large).needs(&["build"]),
         Stage::new("benches", benches).needs(&["build"]),
