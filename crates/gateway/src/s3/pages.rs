@@ -140,7 +140,9 @@ async fn v2_keys(
 
 /// Whether the name of a chunk may begin so. Clients ask for what lies below a chunk that they do not find.
 fn may_begin_name(text: &str) -> bool {
-    let has_none_other = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let has_none_other = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
     has_none_other && !text.starts_with('.')
 }
 

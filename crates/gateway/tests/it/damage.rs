@@ -179,9 +179,7 @@ async fn a_store_that_does_not_answer_is_unavailable() {
     let reply = world.get(&format!("/{id}/g/a/c/0")).await;
     let status = reply.status;
     assert!(status >= 500, "{status}");
-    let reply = world
-        .with_headers(&format!("/{id}/g/a/c/0"), &GDAL)
-        .await;
+    let reply = world.with_headers(&format!("/{id}/g/a/c/0"), &GDAL).await;
     assert!(reply.stands_for(status), "{reply:?}");
 }
 

@@ -340,7 +340,7 @@ async fn a_list_that_would_lack_inner_chunks_is_refused() {
         ("s/0/", vec![]),
         ("s/.zarray/", vec![]),
         ("s/.zarray.aux.xml/", vec![]),
-        ("s/.za", vec!["main/s/.zarray"]),
+        ("s/.zarr", vec!["main/s/.zarray"]),
         ("t/0/", vec![]),
         ("t/0", vec!["main/t/0"]),
     ] {
