@@ -318,8 +318,36 @@ async fn costs_of_the_rest() {
         .measure(async { is!(trial.builder(&storage).create().await, Ok(_)) })
         .await;
     show("creating a repository", &cost);
-    assert_eq!((cost.rounds, cost.counts.total.requests()), (4, 4));
+    assert_eq!((cost.rounds, cost.counts.total.requests()), (3, 4));
     assert_eq!(cost.counts.total.writes(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_creation_in_version_2_takes_three_rounds() {
+    let fresh = Meter::new(memory());
+    let trial = Trial::new("creation", SpecVersion::V2, |_| async { memory() });
+    let create = async { is!(trial.builder(&fresh.storage()).create().await, Ok(_)) };
+    let (_, cost) = fresh.measure(create).await;
+    show("creating a repository", &cost);
+    assert_eq!(cost.rounds, 3, "a list, snapshot and log, `repo`");
+    assert_eq!(cost.counts.total.requests(), 4);
+    assert_eq!(cost.counts.total.writes(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cold_session_takes_two_rounds() {
+    for (_, _, meter) in [metered("cold").await, second("cold in version 2").await] {
+        let open = async {
+            let builder = Repository::builder(meter.storage());
+            builder.open_session(BranchName::main()).await
+        };
+        let (opened, cost) = meter.measure(open).await;
+        is!(opened, Ok(_));
+        show("a cold session", &cost);
+        assert_eq!(cost.rounds, 2, "ref or `repo`, snapshot");
+        assert!(cost.counts.total.requests() <= 6, "{cost:?}");
+        assert_eq!(cost.counts.total.writes(), 0);
+    }
 }
 
 #[tokio::test(start_paused = true)]
