@@ -25,11 +25,13 @@ pub struct Settings {
 }
 
 /// How small chunks are put together into objects, the packs. What is not set here, the repository's configuration says
-/// (`packed_chunk_threshold_bytes`, `pack_size_bytes`); without either, no packs are written.
+/// (`packed_chunk_threshold_bytes`, `pack_size_bytes`), else the store: a [remote](icefield_storage::Capabilities::remote) one gets
+/// packs of chunks below 1 MiB, any other store an object for each chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PackSettings {
-    /// Chunks that are too long for a manifest, and shorter than this many bytes, are written to packs. 0: none are.
+    /// Chunks that are too long for a manifest, and shorter than this many bytes, are written to packs. 0: none are. Default: the
+    /// configuration decides, else the store.
     pub threshold_bytes: Option<u32>,
     /// Bytes of a full pack.
     pub size_bytes: Option<u32>,

@@ -350,6 +350,36 @@ async fn a_cold_session_takes_two_rounds() {
     }
 }
 
+/// Where a request is dear, a small chunk goes to the store together with the other objects of its commit.
+#[tokio::test(start_paused = true)]
+async fn a_set_and_a_commit_of_a_small_chunk_in_a_remote_store_take_two_rounds() {
+    for spec in [SpecVersion::V1, SpecVersion::V2] {
+        let far = |_| async {
+            let storage = MemoryStorage::builder().remote().build();
+            Arc::new(storage) as Arc<dyn Storage>
+        };
+        let (trial, _, meter) = metered_in(Trial::new("remote commit", spec, far)).await;
+        let repository = trial.open(&meter.storage()).await;
+        let session = writer(&repository).await;
+        holds(&session, "/a", &[0], Some(&pattern(1, 1000))).await;
+        let (_, chunk) = meter
+            .measure(write(&session, "/a", &[2], pattern(2, 1000)))
+            .await;
+        assert_eq!(chunk.counts.total.requests(), 0);
+        let (_, cost) = meter.measure(commit(&session, "three")).await;
+        show("the commit", &cost);
+        assert_eq!(
+            cost.rounds, 2,
+            "objects and the pack, then the ref or `repo`"
+        );
+        assert_eq!(cost.counts.of("chunks").put, 1);
+        assert_eq!(cost.counts.total.requests(), 7);
+        let repository = trial.open(&meter.storage()).await;
+        let session = read_main(&repository).await;
+        holds(&session, "/a", &[2], Some(&pattern(2, 1000))).await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn leases_are_read_several_at_a_time_and_told_in_the_order_of_their_keys() {
     use icefield_core::collection::Lease;

@@ -229,9 +229,10 @@ async fn the_store_and_the_settings_decide_what_is_packed() {
     let on = Some(packs(1 << 20, 4 << 20));
     for (remote, stored, settings, objects) in [
         (false, None, None, 3),
-        (true, None, None, 3),
-        (true, Some(config("1048576")), None, 1),
+        (true, None, None, 1),
+        (true, None, off.clone(), 3),
         (true, Some(config("0")), None, 3),
+        (false, Some(config("1048576")), None, 1),
         (false, Some(config("1000")), None, 2),
         (true, Some(config("1000")), off, 3),
         (false, None, on, 1),
