@@ -18,6 +18,9 @@ pub struct ListOptions {
     pub prefix: Prefix,
     /// Only keys after this one in byte order; the key need not exist.
     pub start_after: Option<Key>,
+    /// The caller has no use for keys below this prefix and those after them in byte order: a store may end the list before them, or go
+    /// on. One that reads whole directories is spared some.
+    pub end_at: Option<Prefix>,
     /// Whether the versions are not wanted: they may then be such that no object has them. A store that has to read an
     /// object to know its version is spared that.
     pub without_versions: bool,
@@ -29,6 +32,7 @@ impl ListOptions {
         Self {
             prefix,
             start_after: None,
+            end_at: None,
             without_versions: false,
         }
     }
@@ -37,6 +41,14 @@ impl ListOptions {
     #[must_use]
     pub fn with_start_after(mut self, key: Key) -> Self {
         self.start_after = Some(key);
+        self
+    }
+
+    /// Returns the options for a list of which the caller uses nothing below `prefix` and nothing after that. It may get some of it all
+    /// the same.
+    #[must_use]
+    pub fn with_end_at(mut self, prefix: Prefix) -> Self {
+        self.end_at = Some(prefix);
         self
     }
 
