@@ -28,7 +28,7 @@ struct Asked {
 }
 
 async fn store(packs: &PackSettings) -> (CountingStorage, Repository) {
-    let far = LatencyStorage::new(Arc::new(MemoryStorage::new()), LATENCY);
+    let far = LatencyStorage::new(Arc::new(MemoryStorage::builder().remote().build()), LATENCY);
     let counting = CountingStorage::new(Arc::new(far));
     let storage: Arc<dyn Storage> = Arc::new(counting.clone());
     let repository = Repository::builder(storage)
@@ -84,8 +84,8 @@ fn packs(_: &mut Criterion, mode: Mode) {
     let runtime = runtime();
     let chunks = mode.pick(10_000, 200);
     let bytes = noise(1, CHUNK);
-    let packed = PackSettings::default().with_threshold(1 << 20);
-    let settings = [PackSettings::off(), packed];
+    // By default, a store that is far away gets packs.
+    let settings = [PackSettings::off(), PackSettings::default()];
     let asked = settings.each_ref().map(|packs| {
         runtime.block_on(async {
             let (counting, repository) = store(packs).await;

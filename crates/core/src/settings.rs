@@ -36,8 +36,8 @@ pub struct Settings {
 }
 
 /// The rules by which small chunks are written together into objects, the packs. The repository's configuration
-/// (`packed_chunk_threshold_bytes`, `pack_size_bytes`) decides for fields that are `None`; without either, no packs are
-/// written.
+/// (`packed_chunk_threshold_bytes`, `pack_size_bytes`) decides for fields that are `None`; without either, the store does:
+/// in a [remote](icefield_storage::Capabilities::remote) one, chunks below 1 MiB are packed, in any other one none.
 ///
 /// Packs save requests where a request costs more than the bytes of a chunk, as in most buckets. Readers need no
 /// setting.

@@ -6,6 +6,7 @@
 //! ```
 //! A [`Check`] never writes. A [`Repair`] makes a commit on each damaged branch that leaves out what cannot be read.
 
+mod chunk_list;
 mod chunks;
 mod collected;
 mod compare;

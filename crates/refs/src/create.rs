@@ -16,7 +16,7 @@ use crate::ledger::Layout;
 use crate::ref_files::ref_options;
 use crate::spec_v2::RepoState;
 use crate::{
-    BranchName, Edit, EditOutcome, FetchError, Ledger, RefsError, SnapshotSource, StoredConfig, Tip,
+    BranchName, EditOutcome, FetchError, Ledger, RefsError, SnapshotSource, StoredConfig, Tip,
 };
 
 /// The content of a place where a repository may be.
@@ -249,51 +249,63 @@ impl Ledger {
             None => initial_snapshot_in(version, new.created_at, &new.writer),
         };
         let id = SnapshotId::INITIAL;
-        let (key, kind) = (layout::snapshot_key(id), FileKind::Snapshot);
-        let placed = self.put_initial(&key, kind, &file, &new.writer).await?;
+        let (placed, placed_log) = futures::try_join!(
+            self.put_first(FileKind::Snapshot, &file, &new.writer),
+            self.put_first_log(&new.writer),
+        )?;
         let first = match placed {
             Placed::Written => None,
             // The one that is there is adopted, if it can be read.
             Placed::There => Some(self.snapshots.snapshot(id).await?),
             Placed::Unknown(source) => return Ok(Creation::Unknown(source)),
         };
-        let Layout::V2(object) = &self.layout else {
-            self.storage().sync().await?;
-            let edit = Edit::CreateBranch {
-                name: BranchName::main(),
-                target: id,
-            };
-            return Ok(match self.apply(edit).await? {
-                EditOutcome::Done(_) => Creation::Created,
-                EditOutcome::Refused(_) => Creation::Exists,
-                EditOutcome::Unknown(source) => Creation::Unknown(source),
-            });
-        };
-        let log = initial_transaction_log(&new.writer);
-        let (key, kind) = (layout::transaction_log_key(id), FileKind::TransactionLog);
-        if let Placed::Unknown(source) = self.put_initial(&key, kind, &log, &new.writer).await? {
+        if let Placed::Unknown(source) = placed_log {
             return Ok(Creation::Unknown(source));
         }
         self.storage().sync().await?;
-        let first = match first {
-            Some(first) => first,
-            None => {
-                let limits = DecodeLimits::up_to(version);
-                Arc::new(Snapshot::decode(&file, id, &limits).map_err(FetchError::from)?)
+        match &self.layout {
+            Layout::V1(files) => Ok(match files.create_main(id).await? {
+                EditOutcome::Done(_) => Creation::Created,
+                EditOutcome::Refused(_) => Creation::Exists,
+                EditOutcome::Unknown(source) => Creation::Unknown(source),
+            }),
+            Layout::V2(object) => {
+                let first = match first {
+                    Some(first) => first,
+                    None => {
+                        let limits = DecodeLimits::up_to(version);
+                        let first = Snapshot::decode(&file, id, &limits);
+                        Arc::new(first.map_err(FetchError::from)?)
+                    }
+                };
+                object.create(&first, new.config).await
             }
-        };
-        object.create(&first, new.config).await
+        }
+    }
+
+    /// Writes the log of the first snapshot, which spec version 2 has.
+    async fn put_first_log(&self, writer: &Writer) -> Result<Placed, RefsError> {
+        match &self.layout {
+            Layout::V1(_) => Ok(Placed::Written),
+            Layout::V2(_) => {
+                let log = initial_transaction_log(writer);
+                self.put_first(FileKind::TransactionLog, &log, writer).await
+            }
+        }
     }
 
     /// Writes a file of the first snapshot, unless a creation that ran at the same time, or that was stopped, has written it.
-    async fn put_initial(
+    async fn put_first(
         &self,
-        key: &str,
         kind: FileKind,
         file: &Bytes,
         writer: &Writer,
     ) -> Result<Placed, RefsError> {
-        let (storage, key) = (self.storage(), Key::parse(key)?);
+        let key = match kind {
+            FileKind::TransactionLog => layout::transaction_log_key(SnapshotId::INITIAL),
+            _ => layout::snapshot_key(SnapshotId::INITIAL),
+        };
+        let (storage, key) = (self.storage(), Key::parse(&key)?);
         let metadata = writer
             .object_metadata_in(self.spec_version(), kind)
             .into_iter();

@@ -184,6 +184,20 @@ impl RefFiles {
         self.require_not_upgraded(put.await?).await
     }
 
+    /// Creates the main branch of a new repository. Whether there is a `repo` is looked up in the same round: only a repository that
+    /// another program created and upgraded since the place was found empty has one, and each later edit of this handle looks again.
+    pub(crate) async fn create_main(&self, target: SnapshotId) -> Result<EditOutcome, RefsError> {
+        let key = branch_key(&BranchName::main(), self.form)?;
+        let repo = Key::parse(layout::REPO)?;
+        let put = self.put_ref(&key, encode_ref(target), PutMode::Create, target);
+        let (outcome, is_upgraded) = futures::join!(put, self.storage.exists(&repo));
+        match (outcome?, is_upgraded) {
+            (EditOutcome::Done(_), Ok(true)) => Err(RefsError::Upgraded),
+            (EditOutcome::Done(_), Err(error)) => Ok(EditOutcome::Unknown(error)),
+            (outcome, _) => Ok(outcome),
+        }
+    }
+
     /// Returns the file of a branch that is reset. Where conditions compare contents, no state of a branch may come back:
     /// a request on its way since would find what it expects. States of commits differ by their snapshots, and those of
     /// resets by what each replaces.

@@ -10,8 +10,11 @@ mod names;
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::LazyLock;
 
-use icefield_storage::{Key, ListOptions, ObjectMeta, Prefix, StorageError, UnreadableName};
+use icefield_storage::{
+    Key, ListOptions, ObjectMeta, Prefix, StorageError, UnreadableName, Version,
+};
 
 use crate::error;
 use crate::store::Store;
@@ -24,6 +27,9 @@ use names::{Name, Portion};
 /// Directories that a walk keeps open.
 const KEPT_OPEN: usize = 4;
 
+/// A version that no object has.
+static NO_VERSION: LazyLock<Version> = LazyLock::new(|| Version::new("-"));
+
 /// An item of a list.
 type Item = Result<ObjectMeta, StorageError>;
 
@@ -32,6 +38,8 @@ type Item = Result<ObjectMeta, StorageError>;
 pub(crate) struct ListWalk {
     prefix: String,
     start_after: Option<String>,
+    /// Nothing from here on is wanted.
+    end: Option<String>,
     without_versions: bool,
     stack: Vec<Level>,
     begun: bool,
@@ -87,6 +95,7 @@ impl ListWalk {
         Self {
             prefix: options.prefix.as_str().to_owned(),
             start_after: options.start_after.as_ref().map(ToString::to_string),
+            end: options.end_at.as_ref().map(|prefix| format!("{prefix}/")),
             without_versions: options.without_versions,
             stack: Vec::new(),
             begun: false,
@@ -104,7 +113,8 @@ impl ListWalk {
     pub(crate) fn advance(&mut self, store: &Store, count: usize) -> Result<bool, StorageError> {
         if !self.begun {
             if !workspace::is_reserved(&self.prefix) && is_spelt_right(store, &self.prefix)? {
-                self.stack.extend(read_level(store, self.prefix.clone())?);
+                self.stack
+                    .extend(self.read_level(store, self.prefix.clone())?);
             }
             self.begun = true;
         }
@@ -125,6 +135,14 @@ impl ListWalk {
                 continue;
             };
             let (path, is_folder) = (join(&level.path, name.bytes()), name.is_folder());
+            if self
+                .end
+                .as_deref()
+                .is_some_and(|end| *path >= *end.as_bytes())
+            {
+                self.stack.clear();
+                continue;
+            }
             if self.is_before_start(&path, is_folder) {
                 self.step();
                 continue;
@@ -159,9 +177,9 @@ impl ListWalk {
         let unreadable = |problem: &str| UnreadableName::new(path, problem);
         let text = std::str::from_utf8(name);
         let below = match text.map(|text| (text, Prefix::parse(text))) {
-            Ok((text, Ok(_))) => read_level(store, text.to_owned())?,
+            Ok((text, Ok(_))) => self.read_level(store, text.to_owned())?,
             Ok((text, Err(_))) => {
-                let level = read_level(store, text.to_owned())?;
+                let level = self.read_level(store, text.to_owned())?;
                 if level.is_some_and(|level| level.names.head().is_some()) {
                     let problem = "it is a directory whose name is too long for any key below it";
                     self.ready.push_back(Err(unreadable(problem).into()));
@@ -182,6 +200,33 @@ impl ListWalk {
         Ok(())
     }
 
+    /// Reads the first names of a directory, `None` if there is none.
+    fn read_level(&self, store: &Store, path: String) -> Result<Option<Level>, StorageError> {
+        let Some(folder) = open_folder(store, &path)? else {
+            return Ok(None);
+        };
+        let Some(root) = store.root()? else {
+            return Ok(None);
+        };
+        let fd = folder.as_ref().map_or(root, AsFd::as_fd);
+        let names = Portion::first(store, &path, fd, self.passed_in(&path))?;
+        Ok(Some(Level {
+            path,
+            names,
+            folder,
+        }))
+    }
+
+    /// Returns the name up to which all names of a directory lie before the part that is asked for.
+    fn passed_in(&self, path: &str) -> Option<&str> {
+        let start = self.start_after.as_deref()?;
+        let below = match path {
+            "" => start,
+            path => start.strip_prefix(path)?.strip_prefix('/')?,
+        };
+        below.split('/').next()
+    }
+
     fn step(&mut self) {
         if let Some(level) = self.stack.last_mut() {
             level.names.step();
@@ -198,23 +243,6 @@ impl ListWalk {
             false => path <= start,
         }
     }
-}
-
-/// Reads the first names of a directory, `None` if there is none.
-fn read_level(store: &Store, path: String) -> Result<Option<Level>, StorageError> {
-    let Some(folder) = open_folder(store, &path)? else {
-        return Ok(None);
-    };
-    let names = match (&folder, store.root()?) {
-        (Some(folder), _) => Portion::first(store, &path, folder.as_fd())?,
-        (None, Some(root)) => Portion::first(store, &path, root)?,
-        (None, None) => return Ok(None),
-    };
-    Ok(Some(Level {
-        path,
-        names,
-        folder,
-    }))
 }
 
 /// Returns whether a prefix is the name of a directory letter by letter, where case is ignored; the root
@@ -295,11 +323,15 @@ fn describe_file(
 ) -> Result<Option<Item>, StorageError> {
     let fail = |errno| error::of_key("list", key, errno);
     let replaced_by = |kind| Some(Err(no_object(key.as_str().as_bytes(), kind)));
-    if stat.size >= DIGEST_BELOW || without_version {
+    let version = match without_version {
+        true => Some(NO_VERSION.clone()),
+        false => (stat.size >= DIGEST_BELOW).then(|| version(&stat, None)),
+    };
+    if let Some(version) = version {
         return Ok(Some(Ok(ObjectMeta {
             key: key.clone(),
             size: stat.size,
-            version: version(&stat, None),
+            version,
             last_modified: Some(last_modified(&stat)),
         })));
     }

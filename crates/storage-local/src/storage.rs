@@ -22,7 +22,9 @@ use crate::write::Order;
 
 /// Objects listed in the first hop and in later ones: the first answer comes soon.
 const FIRST_PAGE: usize = 32;
-const PAGE: usize = 512;
+/// Each hop lists so many times as many as the one before, up to so many.
+const GROWTH: usize = 8;
+const PAGE: usize = 4096;
 /// Deletions in one hop.
 const BATCH: usize = 64;
 /// Batches of deletions at once.
@@ -126,7 +128,7 @@ impl Storage for LocalStorage {
                 let mut page = walk.take();
                 let next = match result {
                     Ok(true) => None,
-                    Ok(false) => Some((walk, PAGE)),
+                    Ok(false) => Some((walk, PAGE.min(GROWTH * count))),
                     Err(error) => {
                         page.push(Err(error));
                         None

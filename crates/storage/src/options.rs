@@ -18,6 +18,9 @@ pub struct ListOptions {
     pub prefix: Prefix,
     /// The key after which the list begins, in byte order; it need not exist.
     pub start_after: Option<Key>,
+    /// The prefix at which the list may end: the caller uses neither the keys below it nor those behind them, in byte order. A
+    /// store that reads whole directories is spared some; any store may go on.
+    pub end_at: Option<Prefix>,
     /// Permits a list without true versions, for callers that use none. A store that has to read an object to know its
     /// version is spared that.
     pub without_versions: bool,
@@ -29,6 +32,7 @@ impl ListOptions {
         Self {
             prefix,
             start_after: None,
+            end_at: None,
             without_versions: false,
         }
     }
@@ -37,6 +41,13 @@ impl ListOptions {
     #[must_use]
     pub fn with_start_after(mut self, key: Key) -> Self {
         self.start_after = Some(key);
+        self
+    }
+
+    /// Sets the prefix at which the list may end. It may contain keys below the prefix and behind it nevertheless.
+    #[must_use]
+    pub fn with_end_at(mut self, prefix: Prefix) -> Self {
+        self.end_at = Some(prefix);
         self
     }
 

@@ -49,7 +49,7 @@ impl Session {
             // Nothing may refer to what it stands on.
             self.state_mut()?.taken.insert(base);
         }
-        self.store_needed().await?;
+        let packs = self.send_needed()?;
         let guarded = Moment::now(&*self.shared().clock);
         self.guard(None).await?;
         let description = Description {
@@ -61,7 +61,7 @@ impl Session {
             extents: &BTreeMap::new(),
             replaced: None,
         };
-        let Written::Prepared(prepared) = write(self, None, description).await? else {
+        let Written::Prepared(prepared) = write(self, None, description, &packs).await? else {
             return Err(SessionError::ReadOnly.into());
         };
         let info = prepared.snapshot().clone();

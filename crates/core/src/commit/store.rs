@@ -6,6 +6,7 @@ use icefield_refs::{SnapshotInfo, Tip};
 use icefield_storage::Bytes;
 
 use crate::objects::{Fresh, StoredManifest};
+use crate::packs::SentPacks;
 use crate::session::Session;
 use crate::{CommitError, SessionError};
 
@@ -46,14 +47,14 @@ pub(super) enum Written {
     },
 }
 
-/// Sends all objects at once, and in the same round looks whether the commit still has a chance.
+/// Sends all objects at once, waits for the packs, and in the same round looks whether the commit still has a chance.
 #[tracing::instrument(name = "commit.write", level = "debug", skip_all, fields(snapshot_id = %info.id, manifests = manifests.len()))]
 pub(super) async fn store(
     session: &Session,
     (info, parent): (SnapshotInfo, SnapshotId),
     snapshot: Bytes,
     log: NewLog<impl Future<Output = Result<Bytes, SessionError>>>,
-    manifests: Vec<StoredManifest>,
+    (manifests, packs): (Vec<StoredManifest>, &SentPacks),
     tip: Option<&Tip>,
 ) -> Result<Written, CommitError> {
     let shared = session.shared();
@@ -86,7 +87,17 @@ pub(super) async fn store(
             .await?;
         Ok::<_, SessionError>(file)
     };
-    let (stored_manifests, stored_snapshot, stored_log, upgraded, found, collection, ()) = futures::join!(
+    let (
+        stored_packs,
+        stored_manifests,
+        stored_snapshot,
+        stored_log,
+        upgraded,
+        found,
+        collection,
+        (),
+    ) = futures::join!(
+        session.packs_stored(packs),
         put_manifests,
         objects.put_snapshot(snapshot_id, snapshot.clone()),
         put_log,
@@ -95,6 +106,8 @@ pub(super) async fn store(
         session.last_collection(),
         prepare,
     );
+    stored_packs?;
+    session.check_stored()?;
     stored_manifests?;
     if let Some(store_time) = stored_snapshot? {
         shared.compare_clocks(store_time);

@@ -151,7 +151,7 @@ impl Commit {
         let session = &self.session;
         session.state_mut()?.attempts += 1;
         // A rebase may have written chunks, too.
-        self.interrupt.unless(session.store_needed()).await??;
+        let packs = session.send_needed()?;
         let guarded = Moment::now(&*session.shared().clock);
         session.guard(None).await?;
         let replaced = match self.publication {
@@ -174,7 +174,7 @@ impl Commit {
             replaced: replaced.as_ref(),
         };
         // The written objects are garbage until they are published.
-        let writing = write(session, Some(tip), description);
+        let writing = write(session, Some(tip), description, &packs);
         let written = self.interrupt.unless(writing).await??;
         match written {
             Written::BranchMoved { found } => {

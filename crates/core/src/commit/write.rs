@@ -22,6 +22,7 @@ use super::shifted::{Before, MovedChunks, moved_chunks};
 use super::store::{NewLog, Written, store};
 use crate::change_set::{BaseView, ChangeSet};
 use crate::objects::StoredManifest;
+use crate::packs::SentPacks;
 use crate::session::Session;
 use crate::{CommitError, SessionError};
 
@@ -38,18 +39,14 @@ const LOG_AT_ONCE: usize = 4096;
 const LOG_BESIDE: usize = 1 << 16;
 
 /// Writes everything that a commit needs, all of it invisible. Without a tip, no branch is asked where it
-/// stands, and the snapshot follows the session's base.
+/// stands, and the snapshot follows the session's base. The packs are stored when this returns.
 #[tracing::instrument(name = "commit.plan", level = "debug", skip_all)]
 pub(super) async fn write(
     session: &Session,
     tip: Option<&Tip>,
     description: Description<'_>,
+    packs: &SentPacks,
 ) -> Result<Written, CommitError> {
-    if !session.shared().unwritten.is_empty() {
-        // All packs were stored before. No argument for that is worth as much as a look: a manifest must never name another.
-        let objects = session.state()?.objects();
-        session.check_stored(&objects)?;
-    }
     let (base, changes, relocations, mut metadata, newer_than) = {
         let state = session.state()?;
         let (base, changes) = (Arc::clone(&state.base), Arc::clone(&state.changes));
@@ -179,6 +176,7 @@ pub(super) async fn write(
         metadata,
         pruned_logs: Vec::new(),
     };
+    let files = (files, packs);
     let written = store(session, (info, parent), snapshot, log, files, tip).await?;
     session.note_written(|stored| {
         for (job, manifests) in jobs.iter().flatten().zip(&new) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use icefield_format::{
     FileKind, FormatError, FormatFile, Manifest, ManifestId, Snapshot, SnapshotId, TransactionLog,
+    layout,
 };
 use icefield_storage::Bytes;
 use quick_cache::Weighter;
@@ -32,6 +33,24 @@ impl CachedKind {
             Self::Snapshot => FormatFile::Snapshot(SnapshotId::from_bytes(id)),
             Self::Manifest => FormatFile::Manifest(ManifestId::from_bytes(id)),
             Self::TransactionLog => FormatFile::TransactionLog(SnapshotId::from_bytes(id)),
+        }
+    }
+
+    /// Returns the key of the object of an id, and the text of the id.
+    pub(super) fn key(self, id: [u8; 12]) -> (String, String) {
+        match self {
+            Self::Snapshot => {
+                let id = SnapshotId::from_bytes(id);
+                (layout::snapshot_key(id), id.to_string())
+            }
+            Self::Manifest => {
+                let id = ManifestId::from_bytes(id);
+                (layout::manifest_key(id), id.to_string())
+            }
+            Self::TransactionLog => {
+                let id = SnapshotId::from_bytes(id);
+                (layout::transaction_log_key(id), id.to_string())
+            }
         }
     }
 

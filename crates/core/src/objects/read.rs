@@ -40,33 +40,36 @@ impl OpenManifest {
 }
 
 impl Objects {
-    async fn load(
-        &self,
-        name: Name,
-        text: String,
-        key: String,
-        decode: Decode,
-    ) -> Result<Decoded, FetchError> {
-        let Name { kind, id, .. } = name;
-        let found = self
-            .cache
-            .get_or_insert_async(&name, async {
-                let key = parse_key(&key).map_err(|source| storage_error(kind, &text, source))?;
-                let span = tracing::debug_span!("cache.miss", %key, bytes = tracing::field::Empty);
-                let load = async {
-                    let read = self.read(&key).await;
-                    if let Ok(bytes) = &read {
-                        tracing::Span::current().record("bytes", bytes.len());
-                    }
-                    self.decode(kind, id, text, key.clone(), read, decode)
-                };
-                load.instrument(span).await
-            })
-            .await?;
+    /// Returns an object from memory, else from the store.
+    async fn load(&self, name: Name, decode: Decode) -> Result<Decoded, FetchError> {
+        // Most often it is there, and then neither its key nor a future is worth making.
+        let found = match self.cache.get(&name) {
+            Some(found) => found,
+            None => self.fetch(name, decode).await?,
+        };
         match found {
             Decoded::File(file) => self.decode_held(name, &file, decode),
             decoded => Ok(decoded),
         }
+    }
+
+    /// Reads an object that is not in memory, once however many callers ask.
+    async fn fetch(&self, name: Name, decode: Decode) -> Result<Decoded, FetchError> {
+        let Name { kind, id, .. } = name;
+        let fetched = self.cache.get_or_insert_async(&name, async {
+            let (key, text) = kind.key(id);
+            let key = parse_key(&key).map_err(|source| storage_error(kind, &text, source))?;
+            let span = tracing::debug_span!("cache.miss", %key, bytes = tracing::field::Empty);
+            let load = async {
+                let read = self.read(&key).await;
+                if let Ok(bytes) = &read {
+                    tracing::Span::current().record("bytes", bytes.len());
+                }
+                self.decode(kind, id, text, key.clone(), read, decode)
+            };
+            load.instrument(span).await
+        });
+        fetched.await
     }
 
     /// Decodes a file that is in memory, once.
@@ -101,32 +104,16 @@ impl Objects {
     }
 
     pub(crate) async fn snapshot(&self, id: SnapshotId) -> Result<Arc<Snapshot>, FetchError> {
-        let key = layout::snapshot_key(id);
-        match self
-            .load(
-                Name::new(CachedKind::Snapshot, *id.as_bytes()),
-                id.to_string(),
-                key,
-                decode_snapshot,
-            )
-            .await?
-        {
+        let name = Name::new(CachedKind::Snapshot, *id.as_bytes());
+        match self.load(name, decode_snapshot).await? {
             Decoded::Snapshot(snapshot) => Ok(snapshot),
             _ => unreachable!("BUG: the cache key names the kind"),
         }
     }
 
     pub(crate) async fn manifest(&self, id: ManifestId) -> Result<Arc<Manifest>, FetchError> {
-        let key = layout::manifest_key(id);
-        match self
-            .load(
-                Name::new(CachedKind::Manifest, *id.as_bytes()),
-                id.to_string(),
-                key,
-                decode_manifest,
-            )
-            .await?
-        {
+        let name = Name::new(CachedKind::Manifest, *id.as_bytes());
+        match self.load(name, decode_manifest).await? {
             Decoded::Manifest(manifest) => Ok(manifest),
             _ => unreachable!("BUG: the cache key names the kind"),
         }
@@ -197,8 +184,7 @@ impl Objects {
         id: SnapshotId,
         parent: Option<SnapshotId>,
     ) -> Result<Arc<TransactionLog>, FetchError> {
-        let (name, key) = (Name::log_of(id, parent), layout::transaction_log_key(id));
-        match self.load(name, id.to_string(), key, decode_log).await? {
+        match self.load(Name::log_of(id, parent), decode_log).await? {
             Decoded::TransactionLog(log) => Ok(log),
             _ => unreachable!("BUG: the cache key names the kind"),
         }

@@ -27,6 +27,11 @@ pub(crate) struct Packer {
     turn: tokio::sync::Mutex<()>,
 }
 
+/// Packs that were sent to the store.
+#[derive(Clone, Debug, Default)]
+#[must_use = "they are stored once they are waited for"]
+pub(crate) struct SentPacks(BTreeSet<ChunkId>);
+
 /// A pack that could not be stored. Its bytes are still here.
 #[derive(Clone, Debug)]
 pub(crate) struct NotStored {
@@ -114,30 +119,34 @@ impl Packer {
     /// # Errors
     /// The packs that could not be stored. They can be tried again.
     pub(crate) async fn close(&self) -> Result<(), Vec<NotStored>> {
-        self.close_those(|_| true).await
+        let sent = self.send_those(|_| true);
+        self.finish(&sent).await
     }
 
-    /// As [`Packer::close`], for the packs among some objects. Others may fail, and wait for those who need them.
-    pub(crate) async fn close_among(
-        &self,
-        objects: &BTreeSet<ChunkId>,
-    ) -> Result<(), Vec<NotStored>> {
-        self.close_those(|id| objects.contains(id)).await
+    /// Closes the open pack if it is among some objects, and sends the packs among them that are not on their way, those that failed
+    /// before once more. Others may fail, and wait for those who need them.
+    pub(crate) fn send_among(&self, objects: &BTreeSet<ChunkId>) -> SentPacks {
+        self.send_those(|id| objects.contains(id))
     }
 
-    async fn close_those(
-        &self,
-        is_wanted: impl Fn(&ChunkId) -> bool + Send,
-    ) -> Result<(), Vec<NotStored>> {
+    fn send_those(&self, is_wanted: impl Fn(&ChunkId) -> bool) -> SentPacks {
         let send = |id, bytes| self.upload(id, bytes);
         let closing = self.packs.close(is_wanted, send);
         if let Some(empty) = closing.empty {
             self.unwritten.remove(empty);
         }
+        SentPacks(closing.packs)
+    }
+
+    /// Waits until packs are stored.
+    ///
+    /// # Errors
+    /// The packs that could not be stored. They can be tried again.
+    pub(crate) async fn finish(&self, sent: &SentPacks) -> Result<(), Vec<NotStored>> {
         // A pack that failed may be on its way again before this task goes on, sent by another one that shares the packs. Stored
         // are only those that are here no more.
         loop {
-            let progress = self.packs.progress(&closing.packs);
+            let progress = self.packs.progress(&sent.0);
             if progress.waiting {
                 self.send();
             } else if !progress.uploads.is_empty() {

@@ -4,9 +4,8 @@ use icefield_format::RepositoryConfig;
 
 use crate::PackSettings;
 
-/// Chunks below this length are packed in remote stores, unless a setting says otherwise. 0: packs are new, and written where a
-/// setting asks for them.
-const THRESHOLD: usize = 0;
+/// Chunks below this length are packed in remote stores, unless a setting says otherwise.
+const THRESHOLD: usize = 1 << 20;
 
 /// Bytes of packs in memory, unless a setting or the size of packs says otherwise.
 const BUFFERED: usize = 64 << 20;
@@ -100,7 +99,9 @@ mod tests {
         assert_eq!(near.place(513), Place::Object);
         let far = rules("{}", &default, true);
         assert_eq!(far.place(512), Place::Manifest);
-        assert_eq!(far.place(513), Place::Object);
+        assert_eq!(far.place(513), Place::Pack);
+        assert_eq!(far.place((1 << 20) - 1), Place::Pack);
+        assert_eq!(far.place(1 << 20), Place::Object);
         for remote in [false, true] {
             let stored_rules = rules(stored, &default, remote);
             assert_eq!(stored_rules.place(1999), Place::Pack);

@@ -146,29 +146,37 @@ pub enum ChunkLocation {
 impl ChunkLocation {
     pub(crate) fn of(chunk: ChunkRef<'_>) -> Self {
         match chunk {
+            // Only their number counts.
             ChunkRef::Inline(bytes) => Self::Inline {
                 length: bytes.len() as u64,
             },
-            ChunkRef::Native { id, offset, length } => Self::Native { id, offset, length },
-            ChunkRef::Virtual {
-                location,
+            chunk => Self::of_owned(ChunkReference::of(chunk)),
+        }
+    }
+
+    /// As [`ChunkLocation::of`], and copies nothing.
+    pub(super) fn of_owned(chunk: ChunkReference) -> Self {
+        match chunk {
+            ChunkReference::Inline(bytes) => Self::Inline {
+                length: bytes.len() as u64,
+            },
+            ChunkReference::Native { id, offset, length } => Self::Native { id, offset, length },
+            ChunkReference::Unwritten { id, offset, bytes } => Self::Native {
+                id,
+                offset,
+                length: bytes.len() as u64,
+            },
+            ChunkReference::Virtual {
+                object,
                 offset,
                 length,
-                checksum,
-            } => {
-                let ForeignObject {
-                    location,
-                    etag,
-                    last_modified,
-                } = ForeignObject::of(location, checksum);
-                Self::Virtual {
-                    location,
-                    offset,
-                    length,
-                    etag,
-                    last_modified,
-                }
-            }
+            } => Self::Virtual {
+                location: object.location,
+                offset,
+                length,
+                etag: object.etag,
+                last_modified: object.last_modified,
+            },
         }
     }
 

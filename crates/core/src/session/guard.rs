@@ -230,6 +230,8 @@ impl Session {
 
     /// Checks that the chunks which this session wrote exist, and what it stands on, if that may have been collected.
     async fn look_for(&self, published: Option<SnapshotId>) -> Result<(), SessionError> {
+        // Its packs may be on their way.
+        self.store_needed().await?;
         let shared = self.shared();
         let (base, chunks) = {
             let state = self.state()?;

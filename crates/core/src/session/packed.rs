@@ -12,7 +12,7 @@ use super::write::array_of;
 use super::{Session, SessionState};
 use crate::SessionError;
 use crate::change_set::{ChangeSet, PendingChunk};
-use crate::packs::{NotStored, PackRules};
+use crate::packs::{NotStored, PackRules, SentPacks};
 
 impl SessionState {
     /// Returns the objects that a commit of this state refers to, and its base need not.
@@ -116,17 +116,28 @@ impl Session {
 
     /// Stores the packs that the session refers to. A pack that only a fork refers to, or nothing any more, may fail.
     pub(crate) async fn store_needed(&self) -> Result<(), SessionError> {
+        let sent = self.send_needed()?;
+        self.packs_stored(&sent).await
+    }
+
+    /// Begins to store the packs that the session refers to.
+    pub(crate) fn send_needed(&self) -> Result<SentPacks, SessionError> {
         if self.packer().is_empty() {
-            return Ok(());
+            return Ok(SentPacks::default());
         }
         let mut needed = self.state()?.objects();
         if let Some(lineage) = self.lineage() {
             // The packs that a fork began with go along with it.
             needed.extend(objects_of(&lineage.origin));
         }
-        let closed = self.packer().close_among(&needed).await;
+        Ok(self.packer().send_among(&needed))
+    }
+
+    /// Waits until packs are stored.
+    pub(crate) async fn packs_stored(&self, packs: &SentPacks) -> Result<(), SessionError> {
+        let finished = self.packer().finish(packs).await;
         self.note_stored();
-        match closed {
+        match finished {
             Ok(()) => Ok(()),
             Err(failed) => Err(self.not_stored(&failed)?),
         }
@@ -182,9 +193,15 @@ impl Session {
         }
     }
 
-    /// Refuses to go on if an object that a commit is about to refer to is in memory, and so is not known to be stored.
-    pub(crate) fn check_stored(&self, objects: &BTreeSet<ChunkId>) -> Result<(), SessionError> {
-        let Some(id) = self.shared().unwritten.first_of(objects.iter().copied()) else {
+    /// Refuses to go on if an object that a commit refers to is in memory, and so is not known to be stored. The packs of the commit
+    /// were waited for; no argument for that is worth as much as a look.
+    pub(crate) fn check_stored(&self) -> Result<(), SessionError> {
+        let unwritten = &self.shared().unwritten;
+        if unwritten.is_empty() {
+            return Ok(());
+        }
+        let objects = self.state()?.objects();
+        let Some(id) = unwritten.first_of(objects) else {
             return Ok(());
         };
         let early = "the commit came to refer to the chunks before they were stored".to_owned();

@@ -198,7 +198,7 @@ impl Session {
     ) -> Result<Option<ChunkLocation>, SessionError> {
         let lookup = self.find(path, index, Wanted::Reference)?;
         let located = self.settle(lookup, index).await?;
-        Ok(located.map(|it| ChunkLocation::of(it.as_ref())))
+        Ok(located.map(ChunkLocation::of_owned))
     }
 
     /// Finds a chunk; its bytes come along if they are in memory.

@@ -318,8 +318,66 @@ async fn costs_of_the_rest() {
         .measure(async { is!(trial.builder(&storage).create().await, Ok(_)) })
         .await;
     show("creating a repository", &cost);
-    assert_eq!((cost.rounds, cost.counts.total.requests()), (4, 4));
+    assert_eq!((cost.rounds, cost.counts.total.requests()), (3, 4));
     assert_eq!(cost.counts.total.writes(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_creation_in_version_2_takes_three_rounds() {
+    let fresh = Meter::new(memory());
+    let trial = Trial::new("creation", SpecVersion::V2, |_| async { memory() });
+    let create = async { is!(trial.builder(&fresh.storage()).create().await, Ok(_)) };
+    let (_, cost) = fresh.measure(create).await;
+    show("creating a repository", &cost);
+    assert_eq!(cost.rounds, 3, "a list, snapshot and log, `repo`");
+    assert_eq!(cost.counts.total.requests(), 4);
+    assert_eq!(cost.counts.total.writes(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cold_session_takes_two_rounds() {
+    for (_, _, meter) in [metered("cold").await, second("cold in version 2").await] {
+        let open = async {
+            let builder = Repository::builder(meter.storage());
+            builder.open_session(BranchName::main()).await
+        };
+        let (opened, cost) = meter.measure(open).await;
+        is!(opened, Ok(_));
+        show("a cold session", &cost);
+        assert_eq!(cost.rounds, 2, "ref or `repo`, snapshot");
+        assert!(cost.counts.total.requests() <= 6, "{cost:?}");
+        assert_eq!(cost.counts.total.writes(), 0);
+    }
+}
+
+/// Where a request is dear, a small chunk goes to the store together with the other objects of its commit.
+#[tokio::test(start_paused = true)]
+async fn a_set_and_a_commit_of_a_small_chunk_in_a_remote_store_take_two_rounds() {
+    for spec in [SpecVersion::V1, SpecVersion::V2] {
+        let far = |_| async {
+            let storage = MemoryStorage::builder().remote().build();
+            Arc::new(storage) as Arc<dyn Storage>
+        };
+        let (trial, _, meter) = metered_in(Trial::new("remote commit", spec, far)).await;
+        let repository = trial.open(&meter.storage()).await;
+        let session = writer(&repository).await;
+        holds(&session, "/a", &[0], Some(&pattern(1, 1000))).await;
+        let (_, chunk) = meter
+            .measure(write(&session, "/a", &[2], pattern(2, 1000)))
+            .await;
+        assert_eq!(chunk.counts.total.requests(), 0);
+        let (_, cost) = meter.measure(commit(&session, "three")).await;
+        show("the commit", &cost);
+        assert_eq!(
+            cost.rounds, 2,
+            "objects and the pack, then the ref or `repo`"
+        );
+        assert_eq!(cost.counts.of("chunks").put, 1);
+        assert_eq!(cost.counts.total.requests(), 7);
+        let repository = trial.open(&meter.storage()).await;
+        let session = read_main(&repository).await;
+        holds(&session, "/a", &[2], Some(&pattern(2, 1000))).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,7 @@
 //! Small chunks, put together into larger objects.
 
 mod compared;
+mod counted;
 mod failures;
 mod forks;
 mod moved;
@@ -72,45 +73,6 @@ async fn place(session: &Session, index: u32) -> (ChunkId, u64) {
 
 async fn chunk_objects(storage: &Arc<dyn Storage>) -> Vec<String> {
     stores::keys_below(storage, "chunks/").await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_small_chunks_are_a_few_objects() {
-    for spec in VERSIONS {
-        let counting = CountingStorage::new(Arc::new(MemoryStorage::builder().remote().build()));
-        let storage: Arc<dyn Storage> = Arc::new(counting.clone());
-        let packs = PackSettings::default().with_threshold(1 << 20);
-        let repository = repository(&storage, spec, packs, 10_000).await;
-        let session = writer(&repository).await;
-        let before = counting.snapshot().total;
-        let chunk = |i: u32| pattern(u64::from(i), 4096);
-        stream::iter(0..10_000)
-            .for_each_concurrent(64, |i| {
-                let session = session.clone();
-                async move { write(&session, "/a", &[i], chunk(i)).await }
-            })
-            .await;
-        commit(&session, "chunks").await;
-        let puts = counting.snapshot().total.put - before.put;
-        println!("{puts} puts for 10000 chunks");
-        assert!(puts * 20 <= 10_000, "{puts} puts");
-        let session = reopened(&storage).await;
-        let reads = (0..10_000).map(|i| ChunkRead::whole(path("/a"), vec![i]));
-        let mut read = session.get_many(reads.collect());
-        let mut found = 0;
-        let before = counting.snapshot().of("chunks").get;
-        while let Some((position, bytes)) = read.try_next().await.expect("readable") {
-            assert!(
-                bytes.as_deref() == Some(&chunk(position as u32)[..]),
-                "{position}"
-            );
-            found += 1;
-        }
-        assert_eq!(found, 10_000);
-        let gets = counting.snapshot().of("chunks").get - before;
-        println!("{gets} gets to read them back");
-        assert!(gets * 10 <= 10_000, "{gets} gets");
-    }
 }
 
 /// Reads a chunk in each way that there is.
@@ -229,9 +191,10 @@ async fn the_store_and_the_settings_decide_what_is_packed() {
     let on = Some(packs(1 << 20, 4 << 20));
     for (remote, stored, settings, objects) in [
         (false, None, None, 3),
-        (true, None, None, 3),
-        (true, Some(config("1048576")), None, 1),
+        (true, None, None, 1),
+        (true, None, off.clone(), 3),
         (true, Some(config("0")), None, 3),
+        (false, Some(config("1048576")), None, 1),
         (false, Some(config("1000")), None, 2),
         (true, Some(config("1000")), off, 3),
         (false, None, on, 1),

@@ -16,6 +16,9 @@ use crate::order;
 /// Bytes of the offset that a table begins with.
 const SOFFSET: u32 = 4;
 
+/// Bytes of room beside the chunks. A builder that is full by a byte doubles its memory, and clears it.
+const ROOM_OF_THE_REST: usize = 4096;
+
 type Moves = WIPOffset<Vector<'static, flatbuffers::ForwardsUOffset<fb::MoveOperation<'static>>>>;
 
 /// The array whose chunks are being given.
@@ -81,12 +84,16 @@ impl TransactionLogEncoder {
     /// Reserves room for this many chunks of this many dimensions each, so that a large log is not moved while it
     /// grows.
     pub fn reserve(&mut self, chunks: impl IntoIterator<Item = (usize, usize)>) -> &mut Self {
-        // A table, the list that it points to, and the offset of the table in the list of all.
-        let bytes = |(chunks, rank): (usize, usize)| chunks.saturating_mul(16 + 4 * rank);
-        let bytes = chunks.into_iter().map(bytes).fold(0, usize::saturating_add);
-        if self.builder.unfinished_data().is_empty() && bytes > 1024 {
+        let (mut bytes, mut longest) = (ROOM_OF_THE_REST, 0);
+        for (chunks, rank) in chunks {
+            // A table, the list that it points to, and the offset of the table in the list of all.
+            bytes = bytes.saturating_add(chunks.saturating_mul(16 + 4 * rank));
+            longest = longest.max(chunks);
+        }
+        if self.builder.unfinished_data().is_empty() && bytes > 2 * ROOM_OF_THE_REST {
             let most = crate::envelope::MAX_BODY_LEN as usize / 2;
             self.builder = FlatBufferBuilder::with_capacity(bytes.min(most));
+            self.chunks.reserve_exact(longest.min(most / 4));
         }
         self
     }

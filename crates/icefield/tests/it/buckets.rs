@@ -112,13 +112,13 @@ async fn a_late_move_of_a_branch_is_refused_after_the_branch_was_moved_away_and_
 
 /// A request to a bucket takes long, however short it is.
 #[tokio::test]
-async fn small_chunks_share_objects_in_buckets_where_a_setting_says_so() {
+async fn small_chunks_share_objects_in_buckets_unless_a_setting_says_otherwise() {
     let server = S3Server::start(S3Options::default());
     let key = Credentials::new(server.access_key(), server.secret_key());
     let connect = ConnectS3::with_credentials(key);
     let schemes = Schemes::none().with("s3", Arc::new(connect));
     let (bucket, endpoint) = (server.bucket(), server.endpoint());
-    for (name, threshold, objects) in [("packed", Some("1048576"), 1), ("apart", None, 20)] {
+    for (name, threshold, objects) in [("packed", None, 1), ("apart", Some("0"), 20)] {
         let location = format!("s3://{bucket}/{name}?endpoint={endpoint}");
         let location = Location::parse(&location).unwrap();
         let storage = schemes.storage(&location).await.unwrap();

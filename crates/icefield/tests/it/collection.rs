@@ -14,8 +14,8 @@ use icefield::storage::{
 };
 use icefield::{Fsync, LocalStorage, MemoryStorage};
 use icefield_core::{
-    BranchName, ByteRange, Clock, CommitOutcome, ManualClock, NodePath, Repository, SeededEntropy,
-    Session, SnapshotId, SystemClock, WriteMode,
+    BranchName, ByteRange, Clock, CommitOutcome, ManualClock, NodePath, PackSettings, Repository,
+    SeededEntropy, Session, Settings, SnapshotId, SystemClock, WriteMode,
 };
 use icefield_storage_gcs::GcsBuilder;
 use icefield_storage_s3::{Credentials, S3Builder};
@@ -161,9 +161,15 @@ pub(crate) fn path() -> NodePath {
 }
 
 impl World {
+    /// A world in which each chunk has an object of its own, also in buckets.
     pub(crate) async fn new(place: Place) -> Self {
+        Self::with(place, PackSettings::off()).await
+    }
+
+    async fn with(place: Place, packs: PackSettings) -> Self {
         let clock = ManualClock::new(SystemClock.now());
         let repository = Repository::builder(Arc::clone(&place.storage))
+            .settings(Settings::default().with_packs(packs))
             .clock(Arc::new(clock.clone()))
             .entropy(Arc::new(SeededEntropy::new(5)))
             .create()
@@ -448,7 +454,12 @@ fn s3_of(server: &S3Server) -> impl Storage + use<> {
 /// A proxy in front of the store, or one of its nodes, has a clock of its own, which dates the answers.
 #[test]
 fn on_s3_an_old_session_keeps_its_chunks_though_answers_have_the_date_of_another_clock() {
-    for ahead in [Duration::from_secs(10 * 60), HOUR] {
+    let of_their_own = PackSettings::off();
+    for (ahead, packs) in [
+        (Duration::from_secs(10 * 60), of_their_own.clone()),
+        (HOUR, of_their_own),
+        (HOUR, PackSettings::default()),
+    ] {
         let server = S3Server::start(S3Options::default());
         let ours = Arc::clone(server.world());
         // The client signs by the dates of answers, which the server of the test compares with the clock of the machine.
@@ -463,7 +474,7 @@ fn on_s3_an_old_session_keeps_its_chunks_though_answers_have_the_date_of_another
                     answers.pass(by);
                 }),
             };
-            let world = World::new(place).await;
+            let world = World::with(place, packs).await;
             let session = world.session("main").await;
             write(&session, 0).await;
             world.pass(Duration::from_secs(16 * 60));
@@ -479,6 +490,33 @@ fn on_s3_an_old_session_keeps_its_chunks_though_answers_have_the_date_of_another
             world.reads(&[0, 1]).await;
         });
     }
+}
+
+/// The chunks of an old session are in memory when a collection passes that does not know of it.
+#[test]
+fn on_s3_a_session_commits_its_pack_after_a_collection() {
+    let server = S3Server::start(S3Options::default());
+    let ours = Arc::clone(server.world());
+    let storage = Shifted::new(s3_of(&server), false);
+    run(async {
+        let place = Place {
+            storage: Arc::new(storage.clone()),
+            age: Box::new(move |by| {
+                ours.move_clock_forward(by);
+                storage.pass(by);
+            }),
+        };
+        let world = World::with(place, PackSettings::default()).await;
+        let session = world.session("main").await;
+        write(&session, 0).await;
+        world.pass(2 * DAY);
+        let report = Collect::default().run(&world.repository).await;
+        report.expect("collected");
+        assert_eq!(world.count("chunks/").await, 0);
+        world.commit(&session).await;
+        assert_eq!(world.count("chunks/").await, 1);
+        world.reads(&[0]).await;
+    });
 }
 
 #[test]

@@ -5,14 +5,12 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{ChunkId, layout};
-use icefield_storage::{
-    Body, GetOptions, Key, ListOptions, Prefix, Storage, StorageError, with_causes,
-};
+use icefield_storage::{Body, GetOptions, Key, Storage, StorageError, with_causes};
 
+use super::chunk_list::{ChunkList, Listed};
 use super::error::CheckError;
-use super::finding::{Finding, FindingKind};
+use super::finding::Finding;
 use super::needed::Need;
-use super::strays;
 use crate::Progress;
 use crate::copy::objects::{WHOLE, pieces};
 
@@ -52,60 +50,45 @@ pub(super) struct Compared {
 /// Compares needs, sorted by id, with the part of the list that they belong to.
 pub(super) async fn compare(
     storage: &Arc<dyn Storage>,
+    mut list: ChunkList,
     needs: &[Need],
-    from: [u8; 12],
     below: Option<[u8; 12]>,
     progress: &dyn Progress,
 ) -> Result<Compared, CheckError> {
     let mut compared = Compared::default();
-    let prefix = Prefix::parse(layout::CHUNKS).map_err(StorageError::from)?;
-    let mut options = ListOptions::prefix(prefix).without_versions();
-    let first = layout::chunk_key(ChunkId::from_bytes(from));
-    if from != [0; 12] {
-        options = options.with_start_after(before(&first)?);
-    }
     let end = below.map(|below| layout::chunk_key(ChunkId::from_bytes(below)));
-    let mut listed = storage.list(options);
     let mut rest = needs.iter().peekable();
     let mut doubtful = Vec::new();
-    while let Some(object) = listed.next().await {
-        let object = match object {
-            Err(StorageError::UnreadableKey { raw, problem }) => {
-                let is_before_end = end.as_deref().is_none_or(|end| *raw < *end);
-                if *raw >= *first && is_before_end {
-                    let stray = Finding::new(FindingKind::Stray, raw, problem);
-                    compared.strays.push(stray);
+    while let Some(listed) = list.try_next().await? {
+        let (id, size) = match listed {
+            Listed::Chunk(id, size) => (id, size),
+            Listed::Stray(stray) => {
+                if end.as_deref().is_none_or(|end| *stray.key < *end) {
+                    compared.strays.push(*stray);
                 }
                 continue;
             }
-            object => object?,
         };
-        if object.key.as_str() < first.as_str() {
-            continue;
-        }
-        if end.as_deref().is_some_and(|end| object.key.as_str() >= end) {
+        if below.is_some_and(|below| id >= below) {
             break;
         }
         progress.advance(1, 0);
-        let Some(layout::IdKey::Chunk(id)) = layout::parse_id_key(object.key.as_str()) else {
-            compared.strays.push(strays::stray(&object.key));
-            continue;
-        };
-        while let Some(need) = rest.next_if(|need| need.id < *id.as_bytes()) {
+        while let Some(need) = rest.next_if(|need| need.id < id) {
             doubtful.push(*need);
         }
-        match rest.next_if(|need| need.id == *id.as_bytes()) {
+        match rest.next_if(|need| need.id == id) {
             None => {
                 compared.garbage_objects += 1;
-                compared.garbage_bytes += object.size;
+                compared.garbage_bytes += size;
             }
-            Some(need) if object.size < need.end => doubtful.push(*need),
+            Some(need) if size < need.end => doubtful.push(*need),
             Some(_) => {
                 compared.objects += 1;
-                compared.bytes += object.size;
+                compared.bytes += size;
             }
         }
     }
+    drop(list);
     doubtful.extend(rest.copied());
     doubtful.retain(|need| need.end > 0);
     // An object that a list leaves out may be there all the same: only a request for the object itself counts.
@@ -122,12 +105,6 @@ pub(super) async fn compare(
         }
     }
     Ok(compared)
-}
-
-/// A key that sorts right before this one.
-fn before(key: &str) -> Result<Key, StorageError> {
-    // The last character of an id is 0 or G; without it, the key is shorter and comes first.
-    Ok(Key::parse(&key[..key.len() - 1])?)
 }
 
 async fn find_size(

@@ -10,6 +10,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{ManifestId, NodeId, SnapshotId, layout};
 use icefield_refs::{BranchName, Misspelled};
 
+use super::chunk_list::{self, ChunkList};
 use super::chunks::{self, BadChunks, Problem};
 use super::collected::{CheckReport, Collected, Garbage};
 use super::damage;
@@ -221,6 +222,11 @@ impl<'a> Run<'a> {
         is_first: bool,
     ) -> Result<Option<[u8; 12]>, CheckError> {
         self.progress.stage("checking snapshots", None);
+        let mut list = chunk_list::list(&self.check.storage, from)?;
+        if self.is_whole() {
+            // All that refs need was stored before they were read.
+            list = chunk_list::read_ahead(list);
+        }
         let most = self.check.memory_bytes / 2 / NEED_BYTES;
         let cx = Arc::new(self.context(Needed::new(from, most), is_first));
         let mut walk = HistoryWalk::new(
@@ -269,7 +275,7 @@ impl<'a> Run<'a> {
         }
         let sources = std::mem::take(&mut *lock(&cx.sources));
         let needed = std::mem::replace(&mut *lock(&cx.needed), Needed::new([0; 12], 2));
-        self.chunks(needed, from, &sources).await
+        self.chunks(needed, list, &sources).await
     }
 
     fn take(&mut self, verdict: Verdict) {
@@ -315,7 +321,7 @@ impl<'a> Run<'a> {
     async fn chunks(
         &mut self,
         needed: Needed,
-        from: [u8; 12],
+        list: ChunkList,
         sources: &[(SnapshotId, NodeId)],
     ) -> Result<Option<[u8; 12]>, CheckError> {
         let (needs, below) = needed.finish();
@@ -324,7 +330,7 @@ impl<'a> Run<'a> {
         }
         let (storage, progress) = (&self.check.storage, self.progress);
         progress.stage("comparing chunks", None);
-        let mut compared = chunks::compare(storage, &needs, from, below, progress).await?;
+        let mut compared = chunks::compare(storage, list, &needs, below, progress).await?;
         self.report.chunks += compared.objects;
         self.report.chunk_bytes += compared.bytes;
         if self.is_whole() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{ManifestId, SnapshotId};
-use icefield_storage::{Key, ListOptions, Storage, StorageError};
+use icefield_storage::{Key, ListOptions, Prefix, Storage, StorageError};
 
 use super::collected::Garbage;
 use super::error::CheckError;
@@ -45,13 +45,12 @@ pub(super) async fn list(
 ) -> Result<Others, CheckError> {
     let form = key_form(&**storage);
     let chunks = format!("{}/", layout::CHUNKS);
+    let end = Prefix::parse(layout::CHUNKS).map_err(StorageError::from)?;
     let behind = Key::parse(&format!("{chunks}~")).map_err(StorageError::from)?;
+    let all = ListOptions::default().without_versions();
     let mut others = Others::default();
     let mut tombstones = Tombstones::default();
-    for options in [
-        ListOptions::default(),
-        ListOptions::default().with_start_after(behind),
-    ] {
+    for options in [all.clone().with_end_at(end), all.with_start_after(behind)] {
         let mut objects = storage.list(options);
         while let Some(object) = objects.next().await {
             let object = match object {

@@ -12,6 +12,7 @@ import pytest
 import zarr
 
 from making import opened
+from servers import bucket
 
 CHUNKS = 40
 
@@ -51,6 +52,31 @@ def test_chunks_share_objects_as_the_configuration_says(tmp_path: Path) -> None:
     assert objects(tmp_path / "repository") == 1
     again = ic.Repository.open(ic.local_filesystem_storage(str(tmp_path / "repository")))
     np.testing.assert_array_equal(opened(again.readonly_session("main"), "x")[:], values)
+
+
+@pytest.mark.parametrize(("threshold", "count"), [(None, 1), (0, CHUNKS)])
+def test_buckets_have_packs_unless_the_configuration_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch, threshold: int | None, count: int
+) -> None:
+    with bucket(monkeypatch) as found:
+        storage = ic.s3_storage(
+            bucket=found.name, prefix="repository", region="us-east-1", endpoint_url=found.endpoint, allow_http=True,
+            force_path_style=True, from_env=True,
+        )
+        config = ic.RepositoryConfig()
+        config.packed_chunk_threshold_bytes = threshold
+        repo = ic.Repository.create(storage, config=config)
+        values = data()
+        filled(repo, values)
+        assert len(list(storage.list_objects(prefix="chunks"))) == count
+        session = repo.writable_session("main")
+        fork = pickle.loads(pickle.dumps(session.fork()))
+        opened(fork, "x")[:5] = 7
+        session.merge(pickle.loads(pickle.dumps(fork)))
+        session.commit("of a fork")
+        values[:5] = 7
+        again = ic.Repository.open(storage)
+        np.testing.assert_array_equal(opened(again.readonly_session("main"), "x")[:], values)
 
 
 def test_forks_take_stored_chunks_along(tmp_path: Path) -> None:

@@ -51,13 +51,15 @@ pub(super) struct Portion {
 }
 
 impl Portion {
-    /// Reads the first names of a directory.
+    /// Reads the first names of a directory, of those after some name if there is one.
     pub(super) fn first(
         store: &Store,
         path: &str,
         folder: BorrowedFd<'_>,
+        after: Option<&str>,
     ) -> Result<Self, StorageError> {
-        Gather::new(None, PORTION).read(store, path, folder)
+        let after = after.map(|name| Name(name.as_bytes().into()));
+        Gather::new(after, PORTION).read(store, path, folder)
     }
 
     /// The name that comes next.

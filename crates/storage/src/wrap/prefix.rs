@@ -49,9 +49,11 @@ impl PrefixStorage {
 
     fn full_options(&self, options: ListOptions) -> Result<ListOptions, KeyError> {
         let start_after = options.start_after.map(|after| self.full(&after));
+        let end_at = options.end_at.map(|end| self.prefix.join(&end));
         Ok(ListOptions {
             prefix: self.prefix.join(&options.prefix)?,
             start_after: start_after.transpose()?,
+            end_at: end_at.transpose()?,
             ..options
         })
     }

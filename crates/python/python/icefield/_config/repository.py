@@ -148,8 +148,8 @@ class RepositoryConfig(Section):
     )
     packed_chunk_threshold_bytes = whole(
         2**24,
-        doc="Chunks of fewer bytes that are not stored in manifests share objects (packs); 0 or unset: none do. "
-        "The reference implementation does not know it.",
+        doc="Chunks of fewer bytes that are not stored in manifests share objects (packs); 0: none do. If unset, the "
+        "storage decides: in buckets chunks below 1 MiB, elsewhere none. The reference implementation does not know it.",
     )
     pack_size_bytes = whole(
         2**26, 2**23, least=2**23, doc="The bytes of a full pack. The reference implementation does not know it."
