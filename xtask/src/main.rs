@@ -25,6 +25,7 @@ mod ledger;
 mod nczarr;
 mod package;
 mod page;
+mod planted;
 mod process;
 mod python;
 mod root;
@@ -115,6 +116,8 @@ enum Command {
     },
     /// Kills writers, readers and collectors at random, and judges the repositories that they leave behind.
     Torture(torture::Asked),
+    /// Plants faults one by one, and requires that the test that claims each fails.
+    Planted(planted::Asked),
     /// Plays scenarios of the simulated fleet from seeds.
     Simulate(simulate::Asked),
 }
@@ -140,6 +143,7 @@ fn main() -> ExitCode {
         Command::Dist => dist::command(),
         Command::Fuzz { seconds } => fuzz::run(seconds),
         Command::Torture(asked) => torture::command(&asked),
+        Command::Planted(asked) => planted::command(&asked),
         Command::Simulate(asked) => simulate::command(&asked),
     };
     match outcome {

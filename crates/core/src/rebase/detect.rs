@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use icefield_format::{ChunkIndex, NodeId, NodeKind, NodePath, NodeRecord};
+use icefield_storage::{PlantedBug, planted};
 
 use super::changes::Changes;
 use super::conflict::Conflict;
@@ -497,7 +498,7 @@ impl Sides<'_> {
             .filter_map(|index| self.place(&node, index))
             .filter(|index| table.get(index).is_some())
             .collect();
-        if !both.is_empty() {
+        if !both.is_empty() && !planted(PlantedBug::DoubleWriteAllowed) {
             conflicts.push(Conflict::ChunkDoubleUpdate {
                 path: path.clone(),
                 node,
@@ -561,7 +562,7 @@ impl Sides<'_> {
             NodeKind::Array if self.ours.moved_from(&node).is_some() => {}
             NodeKind::Array => {
                 let touched = updated || self.theirs.chunks.contains_key(&node);
-                if touched {
+                if touched && !planted(PlantedBug::DeleteOfUpdatedAllowed) {
                     conflicts.push(Conflict::DeleteOfUpdatedArray {
                         path: path.clone(),
                         node,

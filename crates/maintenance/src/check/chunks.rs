@@ -6,7 +6,8 @@ use std::sync::Arc;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{ChunkId, layout};
 use icefield_storage::{
-    Body, GetOptions, Key, ListOptions, Prefix, Storage, StorageError, with_causes,
+    Body, GetOptions, Key, ListOptions, PlantedBug, Prefix, Storage, StorageError, planted,
+    with_causes,
 };
 
 use super::error::CheckError;
@@ -99,7 +100,9 @@ pub(super) async fn compare(
                 compared.garbage_objects += 1;
                 compared.garbage_bytes += object.size;
             }
-            Some(need) if object.size < need.end => doubtful.push(*need),
+            Some(need) if object.size < need.end && !planted(PlantedBug::ShortChunkNotFound) => {
+                doubtful.push(*need);
+            }
             Some(_) => {
                 compared.objects += 1;
                 compared.bytes += object.size;
