@@ -32,6 +32,7 @@ mod root;
 mod schedule;
 mod servers;
 mod simulate;
+mod soak;
 mod stage;
 mod summary;
 mod test;
@@ -118,6 +119,8 @@ enum Command {
     Torture(torture::Asked),
     /// Plants faults one by one, and requires that the test that claims each fails.
     Planted(planted::Asked),
+    /// Lets a process commit, read, fork and collect for long, and requires that nothing of it grows.
+    Soak(soak::Asked),
     /// Plays scenarios of the simulated fleet from seeds.
     Simulate(simulate::Asked),
 }
@@ -144,6 +147,7 @@ fn main() -> ExitCode {
         Command::Fuzz { seconds } => fuzz::run(seconds),
         Command::Torture(asked) => torture::command(&asked),
         Command::Planted(asked) => planted::command(&asked),
+        Command::Soak(asked) => soak::command(&asked),
         Command::Simulate(asked) => simulate::command(&asked),
     };
     match outcome {
