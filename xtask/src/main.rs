@@ -25,12 +25,14 @@ mod ledger;
 mod nczarr;
 mod package;
 mod page;
+mod planted;
 mod process;
 mod python;
 mod root;
 mod schedule;
 mod servers;
 mod simulate;
+mod soak;
 mod stage;
 mod summary;
 mod test;
@@ -115,6 +117,10 @@ enum Command {
     },
     /// Kills writers, readers and collectors at random, and judges the repositories that they leave behind.
     Torture(torture::Asked),
+    /// Plants faults one by one, and requires that the test that claims each fails.
+    Planted(planted::Asked),
+    /// Lets a process commit, read, fork and collect for long, and requires that nothing of it grows.
+    Soak(soak::Asked),
     /// Plays scenarios of the simulated fleet from seeds.
     Simulate(simulate::Asked),
 }
@@ -140,6 +146,8 @@ fn main() -> ExitCode {
         Command::Dist => dist::command(),
         Command::Fuzz { seconds } => fuzz::run(seconds),
         Command::Torture(asked) => torture::command(&asked),
+        Command::Planted(asked) => planted::command(&asked),
+        Command::Soak(asked) => soak::command(&asked),
         Command::Simulate(asked) => simulate::command(&asked),
     };
     match outcome {

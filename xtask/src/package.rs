@@ -171,7 +171,25 @@ pub fn parity() -> Result<()> {
 pub fn bench() -> Result<()> {
     let mut pytest = pytest(judge(), "bench")?;
     pytest.env("PYTHONPATH", reference()?);
-    process::run(pytest.arg(workspace::root().join("benches/python/test_bench.py")))
+    let tests = ["test_bench.py", "test_scale.py", "test_soak.py"];
+    let tests = tests.map(|name| workspace::root().join("benches/python").join(name));
+    process::run(pytest.args(tests))
+}
+
+/// Returns the program that lives long with the package, with repositories in a folder. The wheel must be installed.
+///
+/// # Errors
+/// If the environment is not there.
+pub fn soak(folder: &Path) -> Result<Command> {
+    if !judge().python()?.exists() {
+        anyhow::bail!(
+            "there is no environment of the package: run `cargo xtask test --only bench-python` first"
+        );
+    }
+    let mut python = python(judge(), "soak")?;
+    python.arg(workspace::root().join("benches/python/soak.py"));
+    python.arg("--directory").arg(folder);
+    Ok(python)
 }
 
 /// Runs the benches of imports of archives once, on little data, beside the reference implementation, VirtualiZarr and dask.

@@ -5,8 +5,8 @@ use anyhow::Result;
 use crate::python::{ARCHIVES, ENVIRONMENTS, Environment, PACKAGE, WHEEL};
 use crate::stage::{self, Asked, Outcome, Stage};
 use crate::{
-    archives, cookbook, debian, demo, dist, fuzz, gateway, interop, kill, nczarr, package, process,
-    servers, torture, tour, web, wheel, workspace,
+    archives, cookbook, debian, demo, dist, fuzz, gateway, interop, kill, nczarr, package, planted,
+    process, servers, torture, tour, web, wheel, workspace,
 };
 
 /// Seconds that each fuzz target runs.
@@ -80,6 +80,7 @@ fn stages() -> Vec<Stage> {
             .needs(&["web-packages"])
             .after(&["debian-packages"]),
         Stage::new("tour", tour::run).needs(&["programs"]),
+        Stage::new("planted", planted::stage).needs(&["build"]),
         Stage::that_may_skip("torture", torture::stage)
             .needs(&["programs"])
             .after(&["python-312"]),

@@ -5,6 +5,7 @@
 //!   `icefield-probe tree DIRECTORY` reads and writes a plain Zarr tree, as lines on standard input say.
 //! - `icefield-worker` commits to a branch until it is told to stop, or is killed; or reads, or collects.
 //! - `icefield-torture` starts such workers and kills them, and judges what they leave behind.
+//! - `icefield-soak` commits, reads, forks and collects for long, and demands that nothing grows.
 
 pub mod announce;
 pub mod dump;
@@ -12,6 +13,7 @@ pub mod history;
 pub mod process;
 pub mod protocol;
 pub mod script;
+pub mod soak;
 pub mod torture;
 pub mod tree;
 pub mod work;

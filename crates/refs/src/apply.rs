@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use futures::TryStreamExt;
 use icefield_format::{SnapshotId, encode_ref, layout};
-use icefield_storage::{Key, PutMode, StorageExt};
+use icefield_storage::{Key, PlantedBug, PutMode, StorageExt, planted};
 
 use crate::ledger::Layout;
 use crate::ref_files::RefFiles;
@@ -133,6 +133,12 @@ impl Ledger {
         if let EditOutcome::Done(_) = outcome {
             return Ok(outcome);
         }
+        if matches!(outcome, EditOutcome::Refused(_)) && planted(PlantedBug::RefusalBelieved) {
+            return Ok(outcome);
+        }
+        if matches!(outcome, EditOutcome::Unknown(_)) && planted(PlantedBug::UnknownMoveRefused) {
+            return Ok(EditOutcome::Refused(Refusal::BranchGone));
+        }
         let traced = self.trace(name, target, expected).await;
         match (traced, outcome) {
             (Ok(Trace::Tip), _) => files.make_durable(EditOutcome::Done(None)).await,
@@ -213,7 +219,7 @@ impl Ledger {
         let mut history = pin!(ancestors(self.graph(), found, pace));
         // Without a bound: a commit under many later ones must not be called lost.
         while let Some(info) = history.try_next().await? {
-            if info.id == target {
+            if info.id == target && !planted(PlantedBug::HistoryNotSearched) {
                 return Ok(Trace::Below(refusal));
             }
             if info.id == expected.snapshot {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use icefield_format::layout::{self, KeyForm};
 use icefield_format::{SnapshotId, decode_ref, encode_ref, encode_ref_with_nonce};
 use icefield_storage::{
-    Bytes, Compared, DeleteOutcome, Deletion, Key, PutMode, PutOptions, PutOutcome, Storage,
-    StorageError, StorageExt,
+    Bytes, Compared, DeleteOutcome, Deletion, Key, PlantedBug, PutMode, PutOptions, PutOutcome,
+    Storage, StorageError, StorageExt, planted,
 };
 
 use crate::{BranchName, EditOutcome, RefsError, Refusal, TagName, TagState, Tip};
@@ -167,6 +167,9 @@ impl RefFiles {
         Ok(match (tip, deleted) {
             (None, false) => TagState::Absent,
             (Some(tip), false) => TagState::Present(tip.snapshot),
+            (Some(tip), true) if planted(PlantedBug::TombstoneIgnored) => {
+                TagState::Present(tip.snapshot)
+            }
             (_, true) => TagState::Deleted,
         })
     }
@@ -219,7 +222,10 @@ impl RefFiles {
         expected: &Tip,
     ) -> Result<EditOutcome, RefsError> {
         let key = self.key_of(name, expected).await?;
-        let mode = PutMode::Update(expected.version.clone());
+        let mode = match planted(PlantedBug::BranchMovedUnconditionally) {
+            true => PutMode::Overwrite,
+            false => PutMode::Update(expected.version.clone()),
+        };
         match self.put_ref(&key, file, mode, target).await? {
             EditOutcome::Refused(_) => match self.branch_of(name, expected).await {
                 Ok(Some(tip)) => Ok(EditOutcome::Refused(Refusal::BranchMoved {
@@ -262,7 +268,8 @@ impl RefFiles {
         }
         let deletion = Deletion {
             key,
-            version: conditional.then(|| expected.version.clone()),
+            version: (conditional && !planted(PlantedBug::BranchDeletedUnconditionally))
+                .then(|| expected.version.clone()),
         };
         let outcome = match self.storage.delete_one(deletion).await? {
             DeleteOutcome::Deleted => EditOutcome::Done(None),
@@ -303,7 +310,11 @@ impl RefFiles {
         if self.form != KeyForm::Raw && self.form_of_tag(name).await? != self.form {
             return Ok(taken(self.tag(name).await?));
         }
-        let put = self.put_ref(&key, encode_ref(target), PutMode::Create, target);
+        let mode = match planted(PlantedBug::TagOverwritten) {
+            true => PutMode::Overwrite,
+            false => PutMode::Create,
+        };
+        let put = self.put_ref(&key, encode_ref(target), mode, target);
         match put.await? {
             EditOutcome::Refused(_) => Ok(match self.tag(name).await {
                 Ok(state) => taken(state),
@@ -395,6 +406,7 @@ impl RefFiles {
         outcome: EditOutcome,
     ) -> Result<EditOutcome, RefsError> {
         match outcome {
+            EditOutcome::Done(_) if planted(PlantedBug::RefNotSynced) => Ok(outcome),
             EditOutcome::Done(version) => Ok(match self.storage.sync().await {
                 Ok(()) => EditOutcome::Done(version),
                 Err(source) => EditOutcome::Unknown(source),

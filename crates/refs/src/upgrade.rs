@@ -23,7 +23,8 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use icefield_format::{SnapshotId, SpecVersion};
 use icefield_storage::{
-    BoxError, DeleteOutcome, Deletion, PutMode, PutOutcome, Storage, StorageExt,
+    BoxError, DeleteOutcome, Deletion, PlantedBug, PutMode, PutOutcome, Storage, StorageExt,
+    planted,
 };
 
 use crate::create::Creation;
@@ -400,6 +401,9 @@ impl Upgrade {
 
 async fn remove(storage: &dyn Storage, file: &ScannedFile) -> Result<DeleteOutcome, RefsError> {
     let mut version = file.version.clone();
+    if planted(PlantedBug::UpgradeDeletesMovedRef) {
+        return Ok(storage.delete_one(file.key.clone().into()).await?);
+    }
     if file.kind == FileState::Replaceable {
         // Stores that do not look at the condition of a deletion look at that of a put.
         let options = ref_options(PutMode::Update(version));

@@ -12,7 +12,9 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use icefield_storage::{Key, ObjectClass, PutMode, PutOutcome, StorageError, Version, Written};
+use icefield_storage::{
+    Key, ObjectClass, PlantedBug, PutMode, PutOutcome, StorageError, Version, Written, planted,
+};
 
 use crate::abilities::{Exclusion, Placement};
 use crate::error;
@@ -133,7 +135,8 @@ impl Store {
         let flush = order.flush(self.fsync);
         let abilities = self.abilities()?;
         let fail = |errno| error::of_place("write", key.as_str(), errno);
-        if flush.file {
+        let is_early = planted(PlantedBug::SkipFileFlush) || planted(PlantedBug::NameBeforeFlush);
+        if flush.file && !is_early {
             temp.sync().map_err(fail)?;
         }
         let (path, _) = split(key);
@@ -177,6 +180,9 @@ impl Store {
                 }
             }
             drop(lock);
+            if flush.file && planted(PlantedBug::NameBeforeFlush) {
+                temp.sync().map_err(fail)?;
+            }
             if flush.folder {
                 if let Err(error) = self.durability.flush_folder(self, folder.as_fd(), path) {
                     return Ok(PutOutcome::Unknown(error));
@@ -202,6 +208,7 @@ impl Store {
         match (&order.mode, current) {
             (PutMode::Overwrite, _) | (PutMode::Create, None) => Ok(true),
             (PutMode::Create, Some(_)) | (PutMode::Update(_), None) => Ok(false),
+            (PutMode::Update(_), Some(_)) if planted(PlantedBug::UpdateComparesEarly) => Ok(true),
             (PutMode::Update(expected), Some(_)) => match self.head(&order.key) {
                 Ok(meta) => Ok(meta.version == *expected),
                 Err(error) if error.is_not_found() => Ok(false),
@@ -249,6 +256,9 @@ impl Store {
         let (tmp, folder) = (workspace.tmp.as_fd(), folder.as_fd());
         let name = split(&order.key).1;
         let done = match (&order.mode, place) {
+            (PutMode::Create, _) if planted(PlantedBug::CreateReplaces) => {
+                self.sys.rename(tmp, &temp.name, folder, name)
+            }
             (PutMode::Create, Placement::Rename) => {
                 self.sys.rename_new(tmp, &temp.name, folder, name)
             }

@@ -22,6 +22,7 @@ mod ext;
 mod key;
 mod options;
 mod per_process;
+mod planted;
 pub mod remote;
 mod unreadable;
 mod version;
@@ -44,6 +45,8 @@ pub use options::{
     ObjectClass, ObjectMeta, Payload, PutMode, PutOptions, PutOutcome, Written,
 };
 pub use per_process::PerProcess;
+#[doc(hidden)]
+pub use planted::{PlantedBug, planted};
 pub use unreadable::UnreadableName;
 pub use version::{Condition, Version};
 

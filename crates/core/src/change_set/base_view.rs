@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use icefield_format::NodePath;
+use icefield_storage::{PlantedBug, planted};
 
 /// The references of a base array that are still seen, and how far each lies from where the base has it.
 ///
@@ -78,8 +79,12 @@ impl BaseView {
         self.is_shifted |= by.iter().any(|by| *by != 0);
         if self.offset.len() == by.len() {
             for (offset, by) in self.offset.iter_mut().zip(by) {
+                let far = i64::from(planted(PlantedBug::ShiftOneFar)) * by.signum();
                 // Twice the largest coordinate moves anything out of any grid.
-                *offset = offset.saturating_add(*by).clamp(-FAR, FAR);
+                *offset = offset
+                    .saturating_add(*by)
+                    .saturating_add(far)
+                    .clamp(-FAR, FAR);
             }
         }
         self.resize(grid);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use icefield_format::SnapshotId;
 use icefield_refs::{Edit, EditOutcome, Landed, Refusal, SnapshotInfo, Tip};
-use icefield_storage::StorageError;
+use icefield_storage::{PlantedBug, StorageError, planted};
 
 use super::outcome::CommitOutcome;
 use super::store::PreparedCommit;
@@ -20,7 +20,9 @@ pub(super) async fn publish(
 ) -> Result<CommitOutcome, CommitError> {
     let snapshot = prepared.snapshot().clone();
     // The objects below the snapshot must survive a loss of power before the ref can name it.
-    session.shared().storage.sync().await?;
+    if !planted(PlantedBug::PublishedBeforeSync) {
+        session.shared().storage.sync().await?;
+    }
     session.guard_again(guarded, snapshot.id).await?;
     move_branch(session, snapshot, onto).await
 }
@@ -164,6 +166,7 @@ pub(super) fn phase_after(
             snapshot: *snapshot,
         }),
         CommitOutcome::BranchMoved { .. } | CommitOutcome::Conflicts { .. } => None,
+        CommitOutcome::Unknown { .. } if planted(PlantedBug::OpenAfterUnknown) => None,
         CommitOutcome::Unknown { snapshot, .. } => Some(Phase::Unresolved {
             tip: tip.clone(),
             snapshot: *snapshot,

@@ -1,6 +1,7 @@
 //! Where a chunk is put, by its length.
 
 use icefield_format::RepositoryConfig;
+use icefield_storage::{PlantedBug, planted};
 
 use crate::PackSettings;
 
@@ -72,6 +73,7 @@ impl PackRules {
 
     pub(crate) fn place(&self, length: usize) -> Place {
         match length {
+            _ if length == self.inline && planted(PlantedBug::InlineLimitOneShort) => Place::Object,
             _ if length <= self.inline => Place::Manifest,
             _ if length < self.threshold => Place::Pack,
             _ => Place::Object,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use icefield_format::ChunkIndex;
+use icefield_storage::{PlantedBug, planted};
 
 use super::detect::{Detector, Sides};
 use crate::change_set::{ChangeSet, NodeChange, WrittenNode};
@@ -50,7 +51,9 @@ pub(crate) fn carried_over(
         }
     }
     for (node, view) in sides.ours.views() {
-        if let Some((before, after)) = sides.grids(node, &view.home) {
+        if let Some((before, after)) = sides.grids(node, &view.home)
+            && !planted(PlantedBug::ResizeForgotten)
+        {
             changes.see_resized_base(node, &before, &after);
         }
     }

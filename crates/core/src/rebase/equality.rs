@@ -3,6 +3,7 @@
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{ByteRange, ChunkIndex, NodeId, NodePath};
+use icefield_storage::{PlantedBug, planted};
 
 use super::detect::ChunkSets;
 use crate::SessionError;
@@ -63,6 +64,7 @@ async fn equal(
             Ok(mine == others)
         }
         (ChunkLocation::Native { .. }, ChunkLocation::Native { .. }) if mine == others => Ok(true),
+        _ if planted(PlantedBug::EqualLengthsAreEqual) => Ok(true),
         _ => {
             let (mine, others) = futures::try_join!(
                 ours.chunk(&chunk.ours, index, ByteRange::All),

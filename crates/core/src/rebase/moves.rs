@@ -9,6 +9,7 @@ use std::sync::Arc;
 use icefield_format::{
     DecodeLimits, FormatError, NewSnapshot, NodeId, NodePath, Snapshot, SnapshotEncoder, Writer,
 };
+use icefield_storage::{PlantedBug, planted};
 
 use super::changes::Changes;
 use super::conflict::Conflict;
@@ -163,6 +164,10 @@ impl<'a> Moves<'a> {
             Resolution::Ours if is_deleted && !self.goes_with_its_group(changes, path, node) => {
                 // It was taken out of what we deleted.
                 Err(NotPossible)
+            }
+            Resolution::Ours if planted(PlantedBug::MoveDropsEdits) => {
+                changes.forget_node(path, node);
+                Ok(())
             }
             Resolution::Ours => Ok(()),
             Resolution::Theirs if changes.moved_from(node).is_some() => {

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use icefield_storage::{PlantedBug, planted};
+
 /// How many chunks a cell is long along each axis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Cells(Vec<u32>);
@@ -32,7 +34,9 @@ impl Cells {
     /// Puts the cell that an index lies in into `cell`. The index has the rank of the cells.
     pub(crate) fn find(&self, index: &[u32], cell: &mut Vec<u32>) {
         cell.clear();
-        cell.extend(index.iter().zip(&self.0).map(|(at, length)| at / length));
+        let early = u32::from(planted(PlantedBug::SplitOneEarly));
+        let axes = index.iter().zip(&self.0);
+        cell.extend(axes.map(|(at, length)| at.saturating_add(early) / length));
     }
 
     /// The chunks of a cell, along each axis.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use icefield_format::{ChunkId, layout};
-use icefield_storage::{Body, GetOptions, Key, Storage, StorageError, with_causes};
+use icefield_storage::{
+    Body, GetOptions, Key, PlantedBug, Storage, StorageError, planted, with_causes,
+};
 
 use super::chunk_list::{ChunkList, Listed};
 use super::error::CheckError;
@@ -81,7 +83,9 @@ pub(super) async fn compare(
                 compared.garbage_objects += 1;
                 compared.garbage_bytes += size;
             }
-            Some(need) if size < need.end => doubtful.push(*need),
+            Some(need) if size < need.end && !planted(PlantedBug::ShortChunkNotFound) => {
+                doubtful.push(*need);
+            }
             Some(_) => {
                 compared.objects += 1;
                 compared.bytes += size;

@@ -11,7 +11,8 @@ use icefield_core::{Clock, Repository, micros_of_time, time_of_micros};
 use icefield_format::ChunkId;
 use icefield_refs::RefsError;
 use icefield_storage::{
-    Entropy, Key, PutMode, PutOptions, PutOutcome, Storage, StorageError, Version,
+    Entropy, Key, PlantedBug, PutMode, PutOptions, PutOutcome, Storage, StorageError, Version,
+    planted,
 };
 use serde::Serialize;
 
@@ -34,7 +35,11 @@ impl Bound {
     /// The time in microseconds from which on everything is spared, at a time of the store.
     fn cutoff(self, now: u64) -> u64 {
         let older_than = self.older_than.map_or(u64::MAX, micros_of_time);
-        older_than.min(now.saturating_sub(micros(self.floor)))
+        let floor = match planted(PlantedBug::FloorInMilliseconds) {
+            true => self.floor / 1000,
+            false => self.floor,
+        };
+        older_than.min(now.saturating_sub(micros(floor)))
     }
 
     /// How long a lease holds collections back after it was renewed. That happens every quarter of an hour, whatever is
@@ -189,6 +194,7 @@ impl Lock {
     fn settle(&mut self, wanted: u64) {
         let dead = self.opened_at.saturating_sub(micros(self.alive));
         let live = self.leases.iter().filter(|lease| lease.renewed >= dead);
+        let live = live.filter(|_| !planted(PlantedBug::LeasesIgnored));
         let started = |lease: &Lease| match lease.is_ahead(self.now) {
             true => 0,
             false => lease.started.saturating_sub(micros(CLOCK_MARGIN)),
@@ -260,7 +266,7 @@ impl Lock {
         if self.version.is_none() || self.silence() < silence {
             return Ok(());
         }
-        if self.silence() >= STOPPED_AFTER {
+        if self.silence() >= STOPPED_AFTER && !planted(PlantedBug::CollectionNotFenced) {
             return Err(CollectError::TakenOver);
         }
         self.beat_by_clock(silence).await
@@ -289,7 +295,8 @@ impl Lock {
                 now: time_of_micros(now),
             });
         }
-        if silent >= STOPPED_AFTER || !self.state.may_delete(now) {
+        let is_late = silent >= STOPPED_AFTER || !self.state.may_delete(now);
+        if is_late && !planted(PlantedBug::CollectionNotFenced) {
             return Err(CollectError::TakenOver);
         }
         self.now = now;
@@ -313,6 +320,10 @@ impl Lock {
 
     async fn update(&mut self) -> Result<(), CollectError> {
         match self.version.clone() {
+            Some(_) if planted(PlantedBug::CollectionNotFenced) => {
+                self.store(PutMode::Overwrite, CollectError::TakenOver)
+                    .await
+            }
             Some(version) => {
                 self.store(PutMode::Update(version), CollectError::TakenOver)
                     .await

@@ -9,7 +9,9 @@ use icefield_core::{Interrupt, RefList, Repository, RepositoryError, micros_of_t
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{ChunkId, ChunkRef, ManifestId, SnapshotId, SpecVersion};
 use icefield_refs::{FetchError, Graph, HistoryWalk, Node, Pace, PutBackMark};
-use icefield_storage::{Key, ListOptions, ObjectMeta, Prefix, StorageError, StorageExt};
+use icefield_storage::{
+    Key, ListOptions, ObjectMeta, PlantedBug, Prefix, StorageError, StorageExt, planted,
+};
 
 use super::error::CollectError;
 use super::lock::Lock;
@@ -60,7 +62,12 @@ impl Node for Reached {
 
 /// Returns what all refs point to.
 pub(super) fn tips(refs: RefList) -> Result<BTreeSet<SnapshotId>, CollectError> {
-    let tips: BTreeSet<SnapshotId> = refs.require_understood()?.targets().collect();
+    let most = match planted(PlantedBug::OneRefFollowed) {
+        true => 1,
+        false => usize::MAX,
+    };
+    let refs = refs.require_understood()?;
+    let tips: BTreeSet<SnapshotId> = refs.targets().take(most).collect();
     match tips.is_empty() {
         true => Err(CollectError::NoRefs),
         false => Ok(tips),
@@ -383,7 +390,10 @@ async fn follow(
         lock.beat().await?;
         match found {
             Ok(found) => {
-                found.parent.map(|parent| walk.go(parent));
+                let parent = found
+                    .parent
+                    .filter(|_| !planted(PlantedBug::ParentsNotFollowed));
+                parent.map(|parent| walk.go(parent));
                 reached.insert(id, found);
             }
             Err(error) if !strict && error.is_of_an_object() => {}

@@ -13,7 +13,9 @@ use icefield_core::{Interrupt, Repository, collection, micros_of_time};
 use icefield_format::layout::{self, IdKey};
 use icefield_format::{ManifestId, SnapshotId, SpecVersion};
 use icefield_refs::{Edit, EditOutcome};
-use icefield_storage::{Deletion, Key, ListOptions, ObjectMeta, Prefix, StorageError, StorageExt};
+use icefield_storage::{
+    Deletion, Key, ListOptions, ObjectMeta, PlantedBug, Prefix, StorageError, StorageExt, planted,
+};
 
 use super::error::CollectError;
 use super::lock::Lock;
@@ -287,7 +289,7 @@ impl Sweep<'_> {
                 IdKey::Snapshot(id) | IdKey::TransactionLog(id) => {
                     self.marked.remembered.has_snapshot(&id)
                         || id == SnapshotId::INITIAL
-                        || self.pruned.contains(&id)
+                        || self.pruned.contains(&id) && !planted(PlantedBug::PrunedLogsDeleted)
                 }
                 IdKey::Manifest(id) => self.marked.remembered.has_manifest(&id),
                 // It is not below the prefix of another kind.

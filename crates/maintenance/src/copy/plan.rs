@@ -6,6 +6,7 @@ use std::sync::Arc;
 use icefield_core::{BranchName, Repository, RepositoryError, TagName};
 use icefield_format::{ManifestId, Snapshot, SnapshotId, SpecVersion};
 use icefield_refs::{Histories, NameError, Pace, Parents, RefsError};
+use icefield_storage::{PlantedBug, planted};
 
 use super::CopyError;
 
@@ -157,6 +158,9 @@ impl Plan {
                 RefsError::Fetch(error) => CopyError::Fetch(error),
                 error => CopyError::SourceRefs(error),
             })?;
+            if planted(PlantedBug::CopyOfTipsOnly) && !tips.contains(&id) {
+                continue;
+            }
             manifests.extend(manifests_of(&*snapshot(source, id).await?));
         }
         let ids = histories.parents_first(tips);

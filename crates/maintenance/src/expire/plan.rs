@@ -8,6 +8,7 @@ use icefield_refs::{
     BranchName, Histories, LedgerView, Pace, RefsError, StoredGraph, TagName, UnderstoodRefs,
     micros_of_time,
 };
+use icefield_storage::{PlantedBug, planted};
 
 use super::error::ExpireError;
 use super::policy::Reason;
@@ -150,7 +151,10 @@ impl Plan {
             }
         }
         let staying = branches.iter().map(|(_, tip)| tip);
-        for tip in staying.chain(tags.iter().map(|(_, id)| id)) {
+        let tagged = tags
+            .iter()
+            .filter(|_| !planted(PlantedBug::ExpireIgnoresTags));
+        for tip in staying.chain(tagged.map(|(_, id)| id)) {
             keep(*tip, Reason::Ref);
         }
         for (name, tip) in &branches {
@@ -175,6 +179,7 @@ impl Plan {
             };
             // The first one of the repository stays always, so that there is one.
             let after = histories.of(before).map(|(id, _)| id);
+            let after = after.skip(usize::from(planted(PlantedBug::ExpireSkipsParent)));
             let after = after.into_iter().find(|id| reasons.contains_key(id));
             if let Some(after) = after.filter(|after| *after != before) {
                 new_parents.push(NewParent {

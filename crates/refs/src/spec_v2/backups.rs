@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use futures::StreamExt;
 use icefield_format::layout;
-use icefield_storage::{ListOptions, ObjectMeta, Prefix, StorageExt};
+use icefield_storage::{ListOptions, ObjectMeta, PlantedBug, Prefix, StorageExt, planted};
 
 use super::object::RepoObject;
 use crate::{BranchName, RefsError, Tip};
@@ -39,7 +39,8 @@ impl RepoObject {
         while let Some(object) = objects.next().await {
             let object = object?;
             let is_backup = layout::parse_overwritten_key(object.key.as_str())
-                .is_some_and(|it| it.object == layout::REPO && !needed.contains(&it.name));
+                .filter(|it| !needed.contains(&it.name) || planted(PlantedBug::NeededBackupDeleted))
+                .is_some_and(|it| it.object == layout::REPO);
             let is_older = object.last_modified.is_some_and(|it| it < replaced_at);
             if is_backup && is_older {
                 unneeded.push(object);

@@ -3,6 +3,7 @@
 use icefield_format::{
     DecodeLimits, FeatureFlag, RepoEdit, RepoEditError, RepoInfo, RepoStatus, UpdateKind,
 };
+use icefield_storage::{PlantedBug, planted};
 
 use super::carry;
 use super::content::{Change, add, config_state, require_ended, require_online, tag_state};
@@ -20,6 +21,7 @@ pub(super) fn make(edit: &Edit, content: &mut RepoEdit, at: u64) -> Result<Chang
     match edit {
         Edit::CarryOver(_) | Edit::EndUpgrade => {}
         Edit::SetStatus { .. } => require_ended(now)?,
+        _ if planted(PlantedBug::StatusIgnored) => {}
         _ => require_online(now)?,
     }
     match edit {
@@ -73,6 +75,10 @@ fn add_to(next: &mut RepoEdit, edit: &Edit) -> Result<Change, RefsError> {
             let replaced = replaced.ok_or(RefsError::SnapshotNotFound(expected.snapshot))?;
             let Some(parent) = replaced.parent_id() else {
                 return Err(RefsError::NoAmendOfFirst(expected.snapshot));
+            };
+            let parent = match planted(PlantedBug::AmendIsChild) {
+                true => expected.snapshot,
+                false => parent,
             };
             let pruned: Vec<_> = replaced.pruned_ancestor_tx_logs().collect();
             add(next, snapshot, Some(parent), &pruned)?;
@@ -242,6 +248,7 @@ fn make_on_copy(
 /// Why a branch is not where an edit expects it; none if it is.
 fn moved(info: &RepoInfo, name: &BranchName, expected: &Tip) -> Option<Refusal> {
     match info.branch(name.as_str()) {
+        Some(_) if planted(PlantedBug::ExpectationIgnored) => None,
         Some(found) if found == expected.snapshot => None,
         Some(found) => Some(Refusal::BranchMoved { found }),
         None => Some(Refusal::BranchGone),

@@ -13,7 +13,9 @@ use std::time::Duration;
 use icefield_format::{
     FormatError, FormatFile, RepoEdit, RepoEditError, RepoInfo, UpdateKind, layout,
 };
-use icefield_storage::{Bytes, CopyOptions, Key, PutMode, PutOutcome, StorageExt};
+use icefield_storage::{
+    Bytes, CopyOptions, Key, PlantedBug, PutMode, PutOutcome, StorageExt, planted,
+};
 
 use super::change;
 use super::content::{self, Change};
@@ -176,7 +178,8 @@ impl RepoObject {
     /// Answers an edit that has landed, and forgets attempts that cannot land any more.
     async fn look_for(&self, edit: &Waiting, now: &RepoState) -> Result<(), RefsError> {
         let attempts = edit.attempts();
-        if !attempts.is_empty() && self.has_landed(now, &attempts).await? {
+        let is_in_doubt = !attempts.is_empty() && !planted(PlantedBug::LostAnswerNotLookedFor);
+        if is_in_doubt && self.has_landed(now, &attempts).await? {
             self.storage().sync().await?;
             edit.answer(Ok(EditOutcome::Done(None)));
         }
@@ -238,7 +241,11 @@ impl RepoObject {
         let made = shared.ahead.take(&now.version);
         let is_made = made.is_some();
         let backup = made.unwrap_or_else(|| self.backup_name());
-        match self.encode(next, planned, &backup) {
+        let named = match planted(PlantedBug::LogNamesNoBackup) {
+            true => self.backup_name(),
+            false => backup.clone(),
+        };
+        match self.encode(next, planned, &named) {
             Ok((info, bytes)) => Ok(Content {
                 info,
                 bytes,
@@ -291,6 +298,7 @@ impl RepoObject {
             backup,
             is_made,
         } = content;
+        let is_made = is_made || planted(PlantedBug::BackupSkipped);
         if !is_made && !self.copy_to(now, &backup).await? {
             return Ok(PutOutcome::Refused);
         }

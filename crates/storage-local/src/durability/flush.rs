@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use icefield_storage::{Key, StorageError};
+use icefield_storage::{Key, PlantedBug, StorageError, planted};
 
 use super::{Durability, Held, MAX_FOLDERS, Pending};
 use crate::error;
@@ -45,6 +45,9 @@ impl Durability {
         folder: BorrowedFd<'_>,
         path: &str,
     ) -> Result<(), StorageError> {
+        if planted(PlantedBug::SkipDirectoryFlush) {
+            return Ok(());
+        }
         match store.sys.fsync(folder) {
             // There is no such flush here, so none can have failed. The names are durable when the
             // file system likes.
@@ -157,7 +160,8 @@ impl Durability {
             store.sys.syncfs(root).map_err(final_error)?;
             return self.flush_above(store);
         }
-        let files = pending.files.iter().map(|Held(file)| Job::File(file));
+        let files = (pending.files.iter()).filter(|_| !planted(PlantedBug::SyncForgetsChunks));
+        let files = files.map(|Held(file)| Job::File(file));
         let objects = pending.objects.iter().map(Job::Object);
         let folders = pending.folders.iter().map(|path| Job::Folder(path));
         // One after another, each flush is a turn of the disk of its own; together they share one.

@@ -372,6 +372,38 @@ fn a_list_is_not_all_read_before_it_begins() {
 }
 
 #[test]
+fn a_list_that_ends_at_a_directory_does_not_read_it() {
+    run(async {
+        let rig = Rig::new(Habits::default());
+        let all = [
+            "a/1",
+            "chunks-old/1",
+            "chunks/1",
+            "chunks/2",
+            "chunks0",
+            "d/1",
+        ];
+        for at in all {
+            rig.store.chunk(at, "x").await;
+        }
+        let list = async |options: ListOptions| {
+            rig.twin.reset();
+            let list: Vec<_> = rig.store.list(options).try_collect().await.expect("listed");
+            let calls = rig.twin.reset().into_iter();
+            let read = calls.filter(|call| *call == Call::ReadDir).count();
+            let keys: Vec<_> = list.into_iter().map(|it| it.key.to_string()).collect();
+            (keys, read)
+        };
+        let (keys, whole) = list(ListOptions::default()).await;
+        assert_eq!(keys, all);
+        let end = Prefix::parse("chunks").expect("valid");
+        let (keys, read) = list(ListOptions::default().with_end_at(end)).await;
+        assert_eq!(keys, all[..2]);
+        assert!(read < whole, "{read} of {whole} readings of directories");
+    });
+}
+
+#[test]
 fn versions_in_a_list_are_those_of_head() {
     run(async {
         let dir = TempDir::new().expect("a temporary directory");

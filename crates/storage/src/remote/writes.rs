@@ -17,7 +17,7 @@ use bytes::Bytes;
 use super::Handle;
 use super::request::{Answer, Fault, FaultKind, Stored, WriteRequest};
 use super::retry::Call;
-use crate::{Key, PutOutcome, StorageError, Written};
+use crate::{Key, PlantedBug, PutOutcome, StorageError, Written, planted};
 
 /// A write under way: what became of its attempts so far.
 pub(super) struct Progress<'a> {
@@ -111,6 +111,9 @@ async fn find_writer(
     doubt: Option<StorageError>,
     refused: bool,
 ) -> PutOutcome {
+    if refused && planted(PlantedBug::RefusalNotReadBack) {
+        return PutOutcome::Refused;
+    }
     let stored = handle.persist("read back", key.as_str(), || handle.remote.head(key));
     match stored.await {
         Ok(Stored { meta, write_id, .. }) if write_id.as_deref() == Some(&write.write_id) => {
@@ -122,6 +125,7 @@ async fn find_writer(
         Err(error) if !error.is_not_found() => PutOutcome::Unknown(doubt.unwrap_or(error)),
         _ => match doubt {
             None if refused => PutOutcome::Refused,
+            Some(_) if planted(PlantedBug::DoubtTakenForRefusal) => PutOutcome::Refused,
             Some(doubt) => PutOutcome::Unknown(doubt),
             None => unreachable!("BUG: what was not refused is in doubt"),
         },

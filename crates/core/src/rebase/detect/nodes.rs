@@ -1,6 +1,7 @@
 //! Rules for nodes: created, moved, updated and deleted ones.
 
 use icefield_format::{NodeId, NodeKind, NodePath, NodeRecord};
+use icefield_storage::{PlantedBug, planted};
 
 use super::sides::{Detector, Sides};
 use crate::change_set::WrittenNode;
@@ -169,7 +170,7 @@ impl Sides<'_> {
             NodeKind::Array if self.ours.moved_from(&node).is_some() => {}
             NodeKind::Array => {
                 let touched = updated || self.theirs.chunks.contains_key(&node);
-                if touched {
+                if touched && !planted(PlantedBug::DeleteOfUpdatedAllowed) {
                     conflicts.push(Conflict::DeleteOfUpdatedArray {
                         path: path.clone(),
                         node,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use icefield_format::{Checksum, ChunkIndex, ChunkRef, NodeId, NodeKind, NodePath};
+use icefield_storage::{PlantedBug, planted};
 
 use super::{Fold, deleted_and_updated};
 use crate::change_set::{ChangeSet, ChunkTable, PendingChunk, Unified};
@@ -176,7 +177,9 @@ impl<'a> Fold<'a> {
                         }
                     }
                 };
-                if take {
+                let is_dropped =
+                    now == PendingChunk::Deleted && planted(PlantedBug::ForkDeletesDropped);
+                if take && !is_dropped {
                     folded.set_chunk(path, node, &index, now);
                 }
             }

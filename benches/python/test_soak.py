@@ -1,0 +1,42 @@
+"""The soak runs, and finds what grows."""
+
+import json
+from pathlib import Path
+
+import pytest
+import soak
+
+
+def _samples(resident: list[int]) -> list[soak.Sample]:
+    return [{"resident_kib": kib, "descriptors": 9, "threads": 4} for kib in resident]
+
+
+def test_what_grows_is_found_and_what_swings_is_not() -> None:
+    leak = soak.growth(_samples([50_000 + 100 * at for at in range(90)]))
+    assert [found["name"] for found in leak if not found["is_flat"]] == ["resident_kib"]
+    swing = soak.growth(_samples([50_000 + at % 7 * 100 for at in range(90)]))
+    assert all(found["is_flat"] for found in swing)
+    assert soak.growth([]) == []
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_life_reads_what_it_wrote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    monkeypatch.setattr(soak, "COLLECTED", 3)
+    life = soak.Life(tmp_path / "repository", version)
+    for _ in range(5):
+        life.live()
+    assert (life.round, life.commits, life.forks) == (5, 7, 4)
+    life.values[0] += 1
+    with pytest.raises(AssertionError, match="not what was written"):
+        life.live()
+
+
+def test_few_samples_are_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "figures.json"
+    arguments = ["--minutes", "0.001", "--pause", "0", "--directory", str(tmp_path)]
+    assert soak.main([*arguments, "--figures", str(out)]) == 1
+    assert "too few" in capsys.readouterr().out
+    assert json.loads(out.read_text())["counts"]["commits"] >= 2
+    assert list(tmp_path.iterdir()) == [out]
