@@ -1,15 +1,20 @@
 //! The judgement of a run, when all actors have ended and every write has arrived.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures::TryStreamExt as _;
 use icefield::maintenance::{Check, CheckReport, FindingKind, Severity};
-use icefield::{BranchName, Repository, Revision, SnapshotId, TagName};
-use icefield_storage::Storage;
+use icefield::{
+    BranchName, Repository, RepositoryError, Revision, SnapshotId, TagName, UpgradeOptions,
+};
+use icefield_storage::{
+    Key, KeyError, ListOptions, Prefix, Storage, StorageError, StorageExt as _,
+};
 
 use crate::facts::Facts;
-use crate::member::{Round, chain, require, trouble};
+use crate::member::{Round, Trouble, chain, require, trouble};
 use crate::rules;
 use crate::time::WorldClock;
 
@@ -31,10 +36,10 @@ pub(crate) async fn judge(store: Arc<dyn Storage>, clock: WorldClock, facts: &Fa
         .clock(Arc::<WorldClock>::clone(&clock))
         .run(&())
         .await;
-    let report = report.map_err(|error| {
-        crate::member::Trouble::Broken(format!("not checked: {}", chain(&error)))
-    })?;
+    let report =
+        report.map_err(|error| Trouble::Broken(format!("not checked: {}", chain(&error))))?;
     soundness(&report)?;
+    finish_upgrade(&store, &clock).await?;
     let repository = Repository::builder(store)
         .clock(Arc::<WorldClock>::clone(&clock))
         .open()
@@ -53,6 +58,28 @@ pub(crate) async fn judge(store: Arc<dyn Storage>, clock: WorldClock, facts: &Fa
     let mut known = facts.lock();
     known.figures.judged += seen.len() as u64;
     rules::check_register(&known.register)
+}
+
+/// Upgrades a repository whose upgrade was begun, as the error tells the user who meets a ref that moved meanwhile: the write of
+/// `repo` may arrive long after the process that sent it has ended, behind commits of version 1.
+async fn finish_upgrade(store: &Arc<dyn Storage>, clock: &Arc<WorldClock>) -> Round {
+    let (refs, repo) = (Prefix::parse("refs"), Key::parse("repo"));
+    let broken = |error: KeyError| Trouble::Broken(error.to_string());
+    let (refs, repo) = (refs.map_err(broken)?, repo.map_err(broken)?);
+    let unread = |error: StorageError| trouble(RepositoryError::from(error));
+    let of_version_1 = store.list(ListOptions::prefix(refs));
+    let is_begun = store.exists(&repo).await.map_err(unread)?
+        && pin!(of_version_1)
+            .try_next()
+            .await
+            .map_err(unread)?
+            .is_some();
+    if is_begun {
+        let builder = Repository::builder(Arc::clone(store)).clock(Arc::<WorldClock>::clone(clock));
+        let upgraded = builder.upgrade(&UpgradeOptions::default()).await;
+        upgraded.map_err(trouble)?;
+    }
+    Ok(())
 }
 
 /// Checks every snapshot of a ref.
@@ -83,12 +110,10 @@ async fn judge_history(
 async fn judge_tags(repository: &Repository, facts: &Facts) -> Round {
     let tags = facts.lock().tags.clone();
     for (name, target) in tags {
-        let tag = TagName::parse(&name)
-            .map_err(|error| crate::member::Trouble::Broken(error.to_string()))?;
+        let tag = TagName::parse(&name).map_err(|error| Trouble::Broken(error.to_string()))?;
         let found = repository.resolve(&Revision::from(tag)).await;
-        let found = found.map_err(|error| {
-            crate::member::Trouble::Broken(format!("tag {name}: {}", chain(&error)))
-        })?;
+        let found =
+            found.map_err(|error| Trouble::Broken(format!("tag {name}: {}", chain(&error))))?;
         require(found == target, || {
             format!("tag {name} is at {found}, not at {target}")
         })?;

@@ -95,3 +95,23 @@ fn a_failing_scenario_gets_smaller_and_can_be_written_down() {
     assert_eq!(again, smallest);
     assert!(fails(&again));
 }
+
+/// The write of `repo` arrives when its process has ended and others have committed in version 1: finishing the upgrade carries
+/// their commits over.
+#[test]
+fn an_upgrade_whose_write_arrives_after_commits_can_be_finished() {
+    let scenario: Scenario = serde_json::from_str(
+        r#"{"seed": 102976, "spec": 1, "native_chunks": false, "faults": 20, "disruptions": [], "broken": null, "actors": [
+            {"role": "bank", "rounds": 1, "skew_ms": 0}, {"role": "bank", "rounds": 1, "skew_ms": 0},
+            {"role": "reader", "rounds": 1, "skew_ms": 0}, {"role": "register", "rounds": 1, "skew_ms": 0},
+            {"role": "slow", "rounds": 1, "skew_ms": 0}, {"role": "forks", "rounds": 1, "skew_ms": 0},
+            {"role": "window", "rounds": 1, "skew_ms": 0}, {"role": "collector", "rounds": 1, "skew_ms": 0},
+            {"role": "upgrader", "rounds": 1, "skew_ms": 0}]}"#,
+    )
+    .expect("a scenario");
+    let outcome = play(&scenario);
+    assert_eq!(outcome.broken, None, "{}", outcome.last.join("\n"));
+    // The upgrade did not end, and commits landed behind its beginning.
+    assert_eq!(outcome.figures.upgrades, 0, "{:?}", outcome.figures);
+    assert!(outcome.figures.commits >= 2, "{:?}", outcome.figures);
+}
