@@ -40,10 +40,10 @@ pub async fn open(location: &str) -> Result<Repository, Error> {
 /// Opens the repository at a location with a cache in front of its store: what was read once, by any process that names the
 /// same directory, need not come over the network again. Local repositories need none, and are opened without.
 ///
+/// The second argument of [`DiskCache::open`] is the largest number of bytes that the cache keeps.
+///
 /// ```no_run
 /// use icefield::DiskCache;
-///
-/// The second argument of [`DiskCache::open`] is the largest number of bytes that the cache keeps.
 ///
 /// # async fn example() -> Result<(), icefield::Error> {
 /// let cache = DiskCache::open("/var/cache/ocean", 20 << 30)?;
