@@ -7,7 +7,8 @@ use std::sync::Arc;
 use futures::{StreamExt, TryStreamExt, stream};
 use icefield_benches::path;
 use icefield_core::{
-    BranchName, ByteRange, CommitOutcome, NodePath, Repository, Session, WriteMode,
+    BranchName, ByteRange, CommitOutcome, NodePath, PackSettings, Repository, RepositoryBuilder,
+    Session, Settings, WriteMode,
 };
 use icefield_rolling::{Options, Rolling, Window};
 use icefield_storage::Storage;
@@ -91,12 +92,18 @@ async fn put_floats(session: &Session, at: &str, index: &[u32], numbers: Vec<f64
 }
 
 pub(crate) async fn open(storage: Arc<dyn Storage>) -> Repository {
-    Repository::open(storage).await.expect("opened")
+    unpacked(storage).open().await.expect("opened")
+}
+
+/// An object for each chunk, on every store: their numbers show what a collection leaves.
+fn unpacked(storage: Arc<dyn Storage>) -> RepositoryBuilder {
+    let settings = Settings::default().with_packs(PackSettings::off());
+    Repository::builder(storage).settings(settings)
 }
 
 /// Makes a repository whose window has some steps, the first at index 0.
 pub(crate) async fn create(storage: Arc<dyn Storage>, extent: Extent, steps: Range<i64>) {
-    let repository = Repository::create(storage).await.expect("created");
+    let repository = unpacked(storage).create().await.expect("created");
     let session = writer(&repository).await;
     put(
         &session,
