@@ -10,7 +10,7 @@ use crate::world::{ARRAYS, Faults, label, tile};
 
 const SLABS: i64 = 6;
 
-/// Objects that everybody writes as they like.
+/// Objects that any program may write.
 #[derive(Clone, Debug)]
 struct OffsetStore {
     /// By array and stored slab.

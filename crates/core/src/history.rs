@@ -180,7 +180,7 @@ impl Session {
         self.apply(commit, parent, solver).await
     }
 
-    /// Takes over the difference between two snapshots as uncommitted edits, whatever their histories.
+    /// Applies the difference between two snapshots as uncommitted edits, whatever their histories.
     ///
     /// # Errors
     /// As [`Session::cherry_pick`].

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The clients that may read.
 #[derive(Clone, Default)]
 pub enum Access {
-    /// Everybody who reaches the server.
+    /// Every client that reaches the server.
     #[default]
     Open,
     /// Those who send this token, as `Authorization: Bearer TOKEN` or as the password of `Basic`.

@@ -29,9 +29,9 @@ pub use identity::Identity;
 use prefix::GrantedPrefix;
 
 /// Grants a repository access to what lies below a prefix, such as `s3://archive/2015?region=eu-west-1`. Text without a
-/// scheme is the path of a folder of this machine, links resolved, and takes no options. What the grant does not say of the
-/// place, the repository's configuration may say, but for where requests go: an endpoint, and for Azure with credentials
-/// an account, must be in the grant.
+/// scheme is the path of a folder of this machine, links resolved, and takes no options. The repository's configuration may
+/// supply settings of the location that the grant omits, except the endpoint and, for Azure with credentials, the account: the
+/// grant alone decides where requests go.
 ///
 /// # Errors
 /// [`Invalid`](crate::ErrorKind::Invalid) if it is no location of virtual chunks, has an option that is none, or is the path

@@ -21,7 +21,7 @@ pub struct ListOptions {
     /// The prefix at which the list may end: the caller uses neither the keys below it nor those behind them, in byte order. A
     /// store that reads whole directories is spared some; any store may go on.
     pub end_at: Option<Prefix>,
-    /// Permits a list without true versions, for callers that use none. A store that has to read an object to know its
+    /// Permits arbitrary versions in the list, for callers that use none. A store that has to read an object to know its
     /// version is spared that.
     pub without_versions: bool,
 }
@@ -51,7 +51,7 @@ impl ListOptions {
         self
     }
 
-    /// Permits a list without true versions.
+    /// Permits arbitrary versions in the list.
     #[must_use]
     pub fn without_versions(mut self) -> Self {
         self.without_versions = true;

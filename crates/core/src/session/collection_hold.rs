@@ -15,8 +15,8 @@ use crate::collection::{CollectionState, LEASED_AFTER, Lease, store_time, time_o
 use crate::repository::Shared;
 use crate::{Repository, RepositoryError};
 
-/// Holds back every collection that begins while this value exists, for work that creates references to objects that no
-/// ref reaches.
+/// Prevents collections from starting until it is released, for work that creates references to objects that no ref
+/// reaches. A hold that is not renewed lapses after an hour: see [`CollectionHold::keep`].
 #[derive(Debug)]
 #[must_use = "it holds collections back until it is released"]
 pub struct CollectionHold {

@@ -85,8 +85,8 @@ impl Session {
     /// From now on, the chunks that this session writes to an array are addressed by what they hold: if another commit moves
     /// the array's window before this one is committed, a rebase moves them along.
     ///
-    /// How far, the array's attribute `origin` says: a list of the absolute index of element 0 per dimension, before and
-    /// after. Without it, and where a chunk would fall out of the window, the write is a conflict as ever
+    /// The array's attribute `origin` gives the distance: before and after the move, it lists the absolute index of element 0
+    /// per dimension. Without it, and where a chunk would fall out of the window, the write is a conflict
     /// ([`Conflict::ChunksUpdatedInShiftedArray`](crate::Conflict::ChunksUpdatedInShiftedArray),
     /// [`Conflict::ChunksUpdatedInUpdatedArray`](crate::Conflict::ChunksUpdatedInUpdatedArray)); nothing ever lands on
     /// another place than it was meant for.

@@ -118,9 +118,9 @@ impl Session {
         Ok(())
     }
 
-    /// Writes a chunk. A long one is in the store when this returns. A short one is kept in memory for the manifest; one that is too
-    /// long for that may be kept to be stored together with others, if the [settings](crate::PackSettings) or the store suggest
-    /// that: this returns as soon as there is room for it. Returns whether it wrote.
+    /// Writes a chunk. By its length, it goes inline into the manifest, into a [pack](crate::PackSettings) in memory, or to the
+    /// store at once. Only the last is stored when this returns; a commit stores the others before it is visible. Returns
+    /// whether it wrote.
     ///
     /// # Errors
     /// [`SessionError::NodeNotFound`], [`SessionError::NotAnArray`], [`SessionError::OutOfGrid`],

@@ -68,9 +68,9 @@ impl GetOptions {
         }
     }
 
-    /// Decides the conditions and the range against a stored object, in the one order that all backends
-    /// follow: first what must hold, then news, then the range. `etag` is the object's ETag, where the
-    /// backend has one. Returns the bytes to read, half open. The size comes last but for the range.
+    /// Checks the conditions, the size and the range against a stored object, in the one order that all backends follow:
+    /// preconditions, then not-modified, then the size, then the range. `etag` is the object's ETag, where the backend has one.
+    /// Returns the bytes to read, half open.
     ///
     /// # Errors
     /// [`StorageError::PreconditionFailed`], [`StorageError::NotModified`],

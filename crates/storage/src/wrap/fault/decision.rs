@@ -43,7 +43,7 @@ impl fmt::Display for Verb {
     }
 }
 
-/// The fate of the effect of a write that is interrupted. For a read, all three are the same.
+/// Whether an interrupted write takes effect. For a read, all three are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum When {
     /// It never takes place.
