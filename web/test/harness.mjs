@@ -19,7 +19,7 @@ export const needsBrowser = browserPath ? {} : { skip: 'no Chromium: set CHROMIU
 export async function start(options = {}) {
   const given = options.token || options.mock ? null : process.env.ICEFIELD_URL;
   const server = given ? { url: given.replace(/\/$/, ''), close: async () => {} } : await serve(options);
-  const browser = await puppeteer.launch({ executablePath: browserPath, headless: 'shell', args: ['--no-sandbox'] });
+  const browser = await puppeteer.launch({ executablePath: browserPath, headless: 'shell', args: ['--no-sandbox'], protocolTimeout: 60_000 });
   const { repositories } = options.token ? { repositories: [] } : await (await fetch(`${server.url}/-/api`)).json();
   return {
     server, browser, isMock: !given,

@@ -62,11 +62,20 @@ pub fn bundle() -> Result<()> {
 /// Runs the tests of the explorer. Those that need a browser are skipped by name where there is none.
 ///
 /// # Errors
-/// If one fails.
+/// If one fails twice: a browser that other stages leave no processor can stall, so that a failure is tried once more.
 pub fn explorer() -> Result<()> {
+    explored().or_else(|error| {
+        println!("{error:#}; once more, in case the browser stalled:");
+        explored()
+    })
+}
+
+fn explored() -> Result<()> {
     let mut node = within("node");
     node.env("EXPLORER_SHOTS", workspace::scratch("explorer")?);
     node.args(["--test", "--test-concurrency=1", "--test-reporter=spec"]);
+    // Milliseconds; a test takes a few seconds.
+    node.arg("--test-timeout=120000");
     let mut files = 0;
     for entry in fs::read_dir(folder().join("test"))? {
         let name = entry?.file_name().to_string_lossy().into_owned();
