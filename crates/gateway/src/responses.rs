@@ -1,12 +1,12 @@
 //! Small responses.
 
+use http::Response;
 use http::header::{CONTENT_TYPE, HeaderName};
 use http::request::Parts;
-use http::{Response, StatusCode};
 
 use crate::body::Body;
 use crate::failure::Failure;
-use crate::transfer::{set, takes_failures_for_absence, undecodable};
+use crate::transfer::{is_misread, set, undecodable};
 
 /// The header that names the snapshot that a response was read from.
 pub(crate) const SNAPSHOT: HeaderName = HeaderName::from_static("x-icefield-snapshot");
@@ -24,7 +24,7 @@ pub(crate) fn plain(failure: &Failure) -> Response<Body> {
 /// The response of a failure of something that is no document and no list. To a client that takes any status for absence
 /// it is a chunk that cannot be decoded.
 pub(crate) fn failed(failure: &Failure, request: &Parts) -> Response<Body> {
-    match failure.status != StatusCode::NOT_FOUND && takes_failures_for_absence(request) {
+    match is_misread(failure, request) {
         true => undecodable(failure),
         false => plain(failure),
     }

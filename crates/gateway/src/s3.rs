@@ -26,7 +26,7 @@ use crate::observation::Observation;
 use crate::route::View;
 use crate::state::State;
 use crate::target::Target;
-use crate::transfer::{set, takes_failures_for_absence, undecodable};
+use crate::transfer::{is_misread, set, undecodable};
 
 /// The end of the name of a bucket that shows Zarr v2.
 pub(crate) const V2: &str = "-v2";
@@ -48,10 +48,7 @@ pub(crate) async fn answer(
         if failure.status == StatusCode::METHOD_NOT_ALLOWED {
             failure.status = StatusCode::FORBIDDEN;
         }
-        let is_misread = failure.status != StatusCode::NOT_FOUND
-            && is_chunk_path(request)
-            && takes_failures_for_absence(request);
-        match is_misread {
+        match is_chunk_path(request) && is_misread(&failure, request) {
             true => undecodable(&failure),
             false => failed(&failure),
         }

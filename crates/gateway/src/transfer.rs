@@ -91,7 +91,7 @@ pub(crate) async fn send(
         let read = read(object.source, range, caller, admission).await;
         *response.body_mut() = match read {
             Ok(body) => body,
-            Err(failure) if takes_failures_for_absence(request) => {
+            Err(failure) if is_misread(&failure, request) => {
                 return Ok(undecodable(&failure));
             }
             Err(failure) => return Err(failure),
@@ -100,7 +100,8 @@ pub(crate) async fn send(
     Ok(response)
 }
 
-/// A response of one byte, which no client can take for the chunk. It has no tag, nothing keeps it, and a header has the status.
+/// A response of one byte, which a client takes for the chunk only if that has one byte, too. It has no tag, nothing keeps it, and a
+/// header has the status.
 pub(crate) fn undecodable(failure: &Failure) -> Response<Body> {
     tracing::warn!(
         "a byte is sent instead of a chunk, {}: {}",
@@ -113,11 +114,20 @@ pub(crate) fn undecodable(failure: &Failure) -> Response<Body> {
     response
 }
 
-/// Returns whether the client takes a chunk that is answered with a failure for one that was never written. GDAL up to 3.12
+/// Returns whether the client takes a chunk that is answered with this failure for one that was never written. GDAL up to 3.12
 /// does, whatever the status, and often if the body ends before its length. A chunk that cannot be decoded is an error to it.
 ///
-/// GDAL 3.6, which Debian 12 has, sends no `User-Agent`, and asks for a chunk without a range.
-pub(crate) fn takes_failures_for_absence(request: &Parts) -> bool {
+/// GDAL 3.6, which Debian 12 has, sends no `User-Agent`, and asks for a chunk without a range. So do other programs: they get the
+/// status of a request that was wrong or had no token, which they can mend.
+pub(crate) fn is_misread(failure: &Failure, request: &Parts) -> bool {
+    let is_of_the_request = matches!(
+        failure.status,
+        StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED
+    );
+    failure.status != StatusCode::NOT_FOUND && !is_of_the_request && is_gdal(request)
+}
+
+fn is_gdal(request: &Parts) -> bool {
     let headers = &request.headers;
     let is_gdal = match headers.get(USER_AGENT) {
         None => !headers.contains_key(RANGE),

@@ -75,6 +75,9 @@ async fn data_need_the_token_and_the_page_does_not() {
             vec![],
             vec![("Authorization", "Bearer wrong")],
             vec![("Authorization", "Basic wrong")],
+            // Clients that read a failure of a chunk as its absence are asked for the token, too.
+            vec![("User-Agent", "")],
+            vec![("User-Agent", "GDAL/3.12.2")],
         ] {
             let reply = world.with_headers(target, &refused).await;
             assert_eq!(reply.status, 401, "{target}");
