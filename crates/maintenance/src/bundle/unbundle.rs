@@ -85,9 +85,9 @@ impl Unbundle {
         self
     }
 
-    /// Reads a bundle, which `open` opens from its beginning: once to check all of it, and then once more to write its
-    /// objects. Only what was checked is written. A bundle with more chunks than fit into memory is read more often. If
-    /// there is no repository at the destination, one is created.
+    /// Reads a bundle, which `open` opens from its beginning: one pass checks all of it, and another writes the checked
+    /// objects. A bundle whose list of chunks exceeds the memory takes further passes. If there is no repository at the
+    /// destination, one is created.
     ///
     /// # Errors
     /// The [`CopyError`] that says what is wrong. If the bundle is damaged or does not fit the destination, nothing is
