@@ -62,15 +62,8 @@ pub fn bundle() -> Result<()> {
 /// Runs the tests of the explorer. Those that need a browser are skipped by name where there is none.
 ///
 /// # Errors
-/// If one fails twice: a browser that other stages leave no processor can stall, so that a failure is tried once more.
+/// If one fails, or takes longer than two minutes.
 pub fn explorer() -> Result<()> {
-    explored().or_else(|error| {
-        println!("{error:#}; once more, in case the browser stalled:");
-        explored()
-    })
-}
-
-fn explored() -> Result<()> {
     let mut node = within("node");
     node.env("EXPLORER_SHOTS", workspace::scratch("explorer")?);
     node.args(["--test", "--test-concurrency=1", "--test-reporter=spec"]);
