@@ -42,11 +42,18 @@ export async function open(world, query = '', { theme = 'light', width = 1440, h
   const page = await context.newPage();
   await page.setViewport({ width, height });
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }, { name: 'prefers-reduced-motion', value: motion }]);
-  const record = { requests: [], bytes: 0, problems: [], outside: [] };
+  const record = { requests: [], bytes: 0, problems: [], outside: [], flying: new Set() };
   page.on('request', (request) => {
+    record.flying.add(request);
     record.requests.push(request.url());
     if (!request.url().startsWith(world.server.url) && !request.url().startsWith('blob:')) record.outside.push(request.url());
   });
+  // Chromium reports no end for a request of a worker that a navigation ends: the requests of the document before are dropped here.
+  // `waitForNetworkIdle` would count them for ever.
+  page.on('response', (response) => {
+    if (response.request().isNavigationRequest()) record.flying = new Set([response.request()]);
+  });
+  for (const end of ['requestfinished', 'requestfailed']) page.on(end, (request) => record.flying.delete(request));
   page.on('response', (response) => {
     record.bytes += Number(response.headers()['content-length'] ?? 0);
   });
@@ -59,15 +66,26 @@ export async function open(world, query = '', { theme = 'light', width = 1440, h
     record.problems.push(`a dialog opened: ${dialog.message()}`);
     dialog.dismiss();
   });
+  Object.assign(page, { record, context });
   await page.goto(`${world.server.url}/-/explore/${query}`, { waitUntil: 'load' });
   await settled(page);
-  return Object.assign(page, { record, context });
+  return page;
+}
+
+/** Waits until no request is under way and none begins for 120 ms. */
+async function quiet({ record }) {
+  const end = Date.now() + 20_000;
+  for (let since = Date.now(), seen = -1; Date.now() - since < 120; await new Promise((done) => setTimeout(done, 20))) {
+    if (record.flying.size || record.requests.length !== seen) since = Date.now();
+    seen = record.requests.length;
+    if (Date.now() > end) throw new Error(`these requests do not end: ${[...record.flying].map((it) => it.url()).join(', ')}`);
+  }
 }
 
 /** Waits until nothing is being read. */
 export async function settled(page) {
   await page.waitForFunction(() => document.querySelector('#app .top') && !document.querySelector('.loading, .busy, .boot'), { timeout: 20_000 });
-  await page.waitForNetworkIdle({ idleTime: 120, timeout: 20_000 }).catch(() => {});
+  await quiet(page);
   await page.waitForFunction(() => !document.querySelector('.loading, .busy'), { timeout: 20_000 });
 }
 
