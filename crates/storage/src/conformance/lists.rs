@@ -134,6 +134,34 @@ pub(super) async fn list_starts_after_a_key(t: Trial) {
     assert_eq!(list("c/d", "c/d-e").await, ["c/d/x", "c/d/y"]);
 }
 
+pub(super) async fn list_that_may_end_has_all_keys_before(t: Trial) {
+    let mut keys = vec![
+        "a-b/x", "a/b-c", "a/b/x", "a/b/y/z", "a/b0", "a/c", "ab", "b/x", "b.d", "z",
+    ];
+    store_all(&t, &keys).await;
+    keys.sort_unstable();
+    // Prefixes with keys and without, an object, before all keys and behind them.
+    for end in ["a", "a/b", "a/b/y", "a/b/zz", "a/c", "b", "0", "~"] {
+        // `a/b-c` comes before all keys below `a/b`.
+        let first_below = format!("{end}/");
+        for after in ["a", "a/b/x", "b.d"] {
+            let from = keys.iter().filter(|at| **at > after);
+            let before: Vec<&str> = from.copied().filter(|at| **at < *first_below).collect();
+            let options = ListOptions::default().with_start_after(key(after));
+            let whole = t.list(options.clone()).await;
+            let found = t.list(options.with_end_at(prefix(end))).await;
+            assert!(found.len() >= before.len(), "before {end:?}: {found:?}");
+            assert_eq!(found, whole[..found.len()], "up to {end:?}");
+        }
+        let below = ListOptions::prefix(prefix("a")).with_end_at(prefix(end));
+        let found = t.list(below).await;
+        let whole = t.keys("a").await;
+        let before = whole.iter().filter(|at| **at < first_below).count();
+        assert!(found.len() >= before, "below a, before {end:?}: {found:?}");
+        assert_eq!(found, whole[..found.len()], "below a, up to {end:?}");
+    }
+}
+
 pub(super) async fn list_starts_after_beyond_a_page(t: Trial) {
     let keys = store_many(&t, "m", t.effort.many).await;
     for at in [0, t.effort.many / 2, t.effort.many - 2, t.effort.many - 1] {

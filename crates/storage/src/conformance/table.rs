@@ -70,6 +70,7 @@ macro_rules! __conformance_cases {
                 list_beyond_one_page
                 list_starts_after_a_key
                 list_starts_after_beyond_a_page
+                list_that_may_end_has_all_keys_before
                 list_of_an_absent_prefix_is_empty
                 list_of_an_object_as_a_prefix_is_empty
                 list_describes_like_head

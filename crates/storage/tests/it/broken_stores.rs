@@ -114,6 +114,7 @@ caught! {
         list_compares_whole_segments,
         list_of_an_absent_prefix_is_empty,
     ];
+    lists_that_end_by_text_are_caught: EndsByText by [list_that_may_end_has_all_keys_before];
     short_bodies_are_caught: ShortBodies by [
         put_makes_the_object_readable,
         large_object_comes_back,

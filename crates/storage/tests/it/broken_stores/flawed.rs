@@ -30,6 +30,8 @@ pub(crate) enum Flaw {
     StopsAtUnreadable,
     /// `a/b` lists `a/bc`.
     ListsByText,
+    /// A list that may end at `a/b` lacks `a/b-c`.
+    EndsByText,
     /// The body ends early, the description is right.
     ShortBodies,
     /// A range past the end is cut instead of refused.
@@ -188,6 +190,7 @@ impl Flawed {
     }
 
     async fn walk(self, options: ListOptions) -> Result<Vec<ObjectMeta>, StorageError> {
+        let end = options.end_at.clone();
         let mut metas: Vec<ObjectMeta> = if self.has(Flaw::ListsByText) {
             let all = self.inner.list_objects(ListOptions::default());
             let all: Vec<ObjectMeta> = all.try_collect().await?;
@@ -209,6 +212,9 @@ impl Flawed {
             metas.sort_by(|a, b| a.key.segments().cmp(b.key.segments()));
             let third = metas.len() / 3;
             metas.rotate_left(third);
+        }
+        if let (Some(end), true) = (end, self.has(Flaw::EndsByText)) {
+            metas.retain(|meta| meta.key.as_str() < end.as_str());
         }
         if self.has(Flaw::ListsOnePage) {
             metas.truncate(1000);
