@@ -102,8 +102,8 @@ pub struct NewRepository {
 #[derive(Debug)]
 #[must_use = "there may be no repository"]
 pub enum Creation {
-    /// The repository was created.
-    Created,
+    /// The repository was created, and this configuration with it. In spec version 1 the configuration is an edit of its own.
+    Created(Option<StoredConfig>),
     /// The place holds a repository already.
     Exists,
     /// The place holds this object, which is in the way.
@@ -265,7 +265,7 @@ impl Ledger {
         self.storage().sync().await?;
         match &self.layout {
             Layout::V1(files) => Ok(match files.create_main(id).await? {
-                EditOutcome::Done(_) => Creation::Created,
+                EditOutcome::Done(_) => Creation::Created(None),
                 EditOutcome::Refused(_) => Creation::Exists,
                 EditOutcome::Unknown(source) => Creation::Unknown(source),
             }),

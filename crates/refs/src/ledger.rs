@@ -57,7 +57,7 @@ use crate::{
 ///     initial: None,
 ///     among_others: false,
 /// };
-/// assert!(matches!(ledger.create(new).await?, Creation::Created));
+/// assert!(matches!(ledger.create(new).await?, Creation::Created(_)));
 ///
 /// let edit = Edit::CreateTag { name: "v1".parse()?, target: SnapshotId::INITIAL };
 /// assert!(matches!(ledger.apply(edit).await?, EditOutcome::Done(_)));

@@ -234,7 +234,7 @@ impl Upgrade {
         let now = micros_of_time(self.parts.clock.now());
         let info = first::state(scan, &snapshots, now)?;
         match self.repo()?.create_with(info).await? {
-            Creation::Created => Ok(true),
+            Creation::Created(_) => Ok(true),
             Creation::Exists | Creation::NotEmpty(_) => Ok(false),
             Creation::Unknown(source) => Err(RefsError::UpgradeStopped {
                 source: source.into(),

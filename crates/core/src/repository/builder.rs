@@ -231,19 +231,17 @@ impl RepositoryBuilder {
             RefsError::Fetch(error) => error.into(),
             error => RepositoryError::from(error),
         });
-        match created? {
-            Creation::Created => {}
+        let mut stored = match created? {
+            Creation::Created(stored) => stored,
             Creation::Exists => return Err(RepositoryError::AlreadyExists { location }),
             Creation::NotEmpty(key) => return Err(RepositoryError::NotEmpty { location, key }),
             Creation::Unknown(source) => {
                 return Err(RepositoryError::CreateUnknown { location, source });
             }
-        }
-        let stored = match ledger.spec_version() {
-            SpecVersion::V1 => self.store_config(&ledger).await?,
-            // It was stored with the rest.
-            _ => ledger.config().await?,
         };
+        if ledger.spec_version() == SpecVersion::V1 {
+            stored = self.store_config(&ledger).await?;
+        }
         Ok(self.repository(ledger, stored))
     }
 

@@ -7,7 +7,7 @@ use icefield_format::{
     NewRepoInfo, NewSnapshotInfo, OpsLog, RepoInfo, RepoStatus, RepositoryConfig, Snapshot,
     SnapshotId, UpdateKind,
 };
-use icefield_storage::{Bytes, PutMode, PutOutcome, StorageError, StorageExt};
+use icefield_storage::{Compared, PutMode, PutOutcome, StorageExt};
 
 use super::object::{RepoObject, RepoState};
 use crate::create::Creation;
@@ -56,39 +56,30 @@ impl RepoObject {
         let put = shared
             .storage
             .put(&shared.key, bytes.clone().into(), options);
-        let is_ours = match put.await? {
-            PutOutcome::Written(written) => {
-                let version = written.version;
-                self.remember(&Arc::new(RepoState {
-                    info,
-                    version,
-                    bytes,
-                }));
-                true
-            }
+        let version = match put.await? {
+            PutOutcome::Written(written) => written.version,
             // It may be the answer to a repetition of our own request, sent by a client below us.
-            PutOutcome::Refused => self.holds(&bytes).await? == Some(true),
-            PutOutcome::Unknown(source) => match self.holds(&bytes).await {
-                Ok(Some(is_ours)) => is_ours,
-                _ => return Ok(Creation::Unknown(source)),
+            PutOutcome::Refused => match shared.storage.compare(&shared.key, &bytes).await? {
+                Compared::Same(version) => version,
+                Compared::Other | Compared::Absent => return Ok(Creation::Exists),
             },
+            PutOutcome::Unknown(source) => {
+                match shared.storage.compare(&shared.key, &bytes).await {
+                    Ok(Compared::Same(version)) => version,
+                    Ok(Compared::Other) => return Ok(Creation::Exists),
+                    Ok(Compared::Absent) | Err(_) => return Ok(Creation::Unknown(source)),
+                }
+            }
         };
-        if !is_ours {
-            return Ok(Creation::Exists);
+        if let Err(source) = shared.storage.sync().await {
+            return Ok(Creation::Unknown(source));
         }
-        Ok(match shared.storage.sync().await {
-            Ok(()) => Creation::Created,
-            Err(source) => Creation::Unknown(source),
-        })
-    }
-    /// Whether the object has these bytes; none if there is no object.
-    async fn holds(&self, bytes: &Bytes) -> Result<Option<bool>, StorageError> {
-        let shared = self.shared();
-        let limit = bytes.len() as u64;
-        match shared.storage.try_read_at_most(&shared.key, limit).await {
-            Ok(stored) => Ok(stored.map(|(stored, _)| stored == *bytes)),
-            Err(StorageError::ObjectTooLarge { .. }) => Ok(Some(false)),
-            Err(error) => Err(error),
-        }
+        let state = Arc::new(RepoState {
+            info,
+            version,
+            bytes,
+        });
+        self.remember(&state);
+        Ok(Creation::Created(state.config()?))
     }
 }

@@ -88,7 +88,7 @@ async fn create(storage: &Arc<dyn Storage>, page: Option<u16>) -> Ledger {
         among_others: false,
     };
     let created = ledger.create(new).await.expect("nothing fails");
-    assert!(matches!(created, Creation::Created), "{created:?}");
+    assert!(matches!(created, Creation::Created(_)), "{created:?}");
     ledger
 }
 
