@@ -153,7 +153,8 @@ impl Commit {
         // A rebase may have written chunks, too.
         let packs = session.send_needed()?;
         let guarded = Moment::now(&*session.shared().clock);
-        session.guard(None).await?;
+        // An old session may store its packs here, which takes as long as they do.
+        self.interrupt.unless(session.guard(None)).await??;
         let replaced = match self.publication {
             Publication::Commit => None,
             Publication::Amend => {

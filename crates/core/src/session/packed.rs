@@ -122,6 +122,8 @@ impl Session {
 
     /// Begins to store the packs that the session refers to.
     pub(crate) fn send_needed(&self) -> Result<SentPacks, SessionError> {
+        // The guard of the commit has to know the age of what is stored already.
+        self.note_stored();
         if self.packer().is_empty() || planted(PlantedBug::PackNotAwaited) {
             return Ok(SentPacks::default());
         }
