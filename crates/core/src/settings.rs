@@ -21,10 +21,10 @@ pub struct Settings {
     /// than this is still used, and decoded again the next time. Chunks are not cached.
     pub cache_bytes: u64,
     /// The number of manifests that one commit sends at the same time; at least one. Default 64.
-    pub max_requests: usize,
+    pub concurrent_manifests: usize,
     /// The memory for encoded manifests that wait until a commit sends all its objects in one round, in bytes.
     /// Manifests beyond that are stored earlier, while others are encoded. Default 8 MiB.
-    pub waiting_bytes: usize,
+    pub held_manifest_bytes: usize,
     /// The limits for decoding files, which bound the memory that a hostile file can take.
     pub decode_limits: DecodeLimits,
     /// The largest `zarr.json` that a session accepts, in bytes. Default 64 MiB.
@@ -136,8 +136,8 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             cache_bytes: 256 << 20,
-            max_requests: 64,
-            waiting_bytes: 8 << 20,
+            concurrent_manifests: 64,
+            held_manifest_bytes: 8 << 20,
             decode_limits: DecodeLimits::default(),
             max_metadata_bytes: 64 << 20,
             reads: ReadSettings::default(),
@@ -156,15 +156,15 @@ impl Settings {
 
     /// Sets the number of manifests that a commit sends at the same time; at least one.
     #[must_use]
-    pub fn with_max_requests(mut self, requests: usize) -> Self {
-        self.max_requests = requests.max(1);
+    pub fn with_concurrent_manifests(mut self, requests: usize) -> Self {
+        self.concurrent_manifests = requests.max(1);
         self
     }
 
     /// Sets the memory for manifests that wait for their commit, in bytes.
     #[must_use]
-    pub fn with_waiting_bytes(mut self, bytes: usize) -> Self {
-        self.waiting_bytes = bytes;
+    pub fn with_held_manifest_bytes(mut self, bytes: usize) -> Self {
+        self.held_manifest_bytes = bytes;
         self
     }
 

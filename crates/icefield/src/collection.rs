@@ -63,7 +63,7 @@ impl SourceName {
 
 /// Returns a short text that identifies a list of sources, in this order. An import records it, and continues only
 /// under the same one. Options of URLs are no part of it.
-pub fn name_of_sources(names: &[SourceName]) -> String {
+pub fn import_name(names: &[SourceName]) -> String {
     let plain = |name: &SourceName| match name.text.contains("://") {
         true => crate::location::without_options(&name.text).to_owned(),
         false => name.text.clone(),

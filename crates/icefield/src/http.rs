@@ -81,7 +81,7 @@ impl Connect for ConnectHttp {
         Ok(Arc::new(self.builder(location)?.open()?))
     }
 
-    async fn index(&self, location: &Location) -> Result<Option<Vec<String>>, Error> {
+    async fn directory_page(&self, location: &Location) -> Result<Option<Vec<String>>, Error> {
         let entries = self.builder(location)?.index().await?.into_iter();
         let names = entries.map(|entry| match entry.is_directory {
             true => format!("{}/", entry.name),

@@ -125,7 +125,7 @@ pub use icefield_zarr_store::{DirListing, ZarrKey, ZarrStore, ZarrStoreError};
 #[cfg(feature = "azure")]
 pub use azure::ConnectAzure;
 #[cfg(feature = "ingest")]
-pub use collection::{SourceName, name_of_sources, names_in};
+pub use collection::{SourceName, import_name, names_in};
 #[cfg(feature = "ingest")]
 pub use dataset_url::SourceLocation;
 pub use error::outcome::{committed, landed};

@@ -65,7 +65,7 @@ pub trait Connect: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// The page could not be read. [`Error::new`] makes an error of any other.
-    async fn index(&self, location: &Location) -> Result<Option<Vec<String>>, Error> {
+    async fn directory_page(&self, location: &Location) -> Result<Option<Vec<String>>, Error> {
         let _ = location;
         Ok(None)
     }

@@ -189,7 +189,7 @@ impl Expire {
         match agreed_time(storage, entropy, clock).await {
             Ok(_) => Ok(()),
             // A plan changes nothing. A store that cannot be asked may take other writes all the same.
-            Err(error) if is_dry && error.is_for_want_of_writes() => Ok(()),
+            Err(error) if is_dry && error.is_write_denied() => Ok(()),
             Err(StoreTimeError::ClocksApart(apart)) => Err(apart.into()),
             Err(StoreTimeError::Storage(error)) => Err(error.into()),
         }

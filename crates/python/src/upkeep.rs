@@ -22,7 +22,7 @@ fn bound(repository: &Repository, micros: i64) -> SystemTime {
     let bound = convert::time(micros);
     let now = repository.clock().now();
     // The difference of the clocks is known since the last commit.
-    let store = match repository.clock_ahead() {
+    let store = match repository.clock_skew() {
         Some(ahead) if ahead > 0 => now
             .checked_sub(Duration::from_secs(ahead.unsigned_abs()))
             .unwrap_or(SystemTime::UNIX_EPOCH),

@@ -85,7 +85,7 @@ impl Lease {
 
     /// Whether it was renewed when the store's clock stood ahead of a time in microseconds. What it says of its session is
     /// not to be believed then.
-    pub fn is_ahead(&self, now: u64) -> bool {
+    pub fn is_from_future(&self, now: u64) -> bool {
         self.renewed > now.saturating_add(micros(CLOCK_TOLERANCE))
     }
 
@@ -119,12 +119,12 @@ impl Lease {
             .map(drop)
     }
 
-    /// Renews a lease that lies [ahead](Self::is_ahead) for its session, which may be dead: for one floor it holds back
+    /// Renews a lease that lies [ahead](Self::is_from_future) for its session, which may be dead: for one floor it holds back
     /// everything, and not until the date that it gives. One that its session renews meanwhile stays as it is.
     ///
     /// # Errors
     /// The errors of the store.
-    pub async fn date_anew(
+    pub async fn correct_date(
         &self,
         storage: &dyn Storage,
         entropy: &dyn Entropy,

@@ -100,18 +100,18 @@ impl CollectionState {
 
     /// Whether that collection last spoke when the store's clock stood ahead of a time in microseconds. It would seem to run
     /// until then.
-    pub fn is_ahead(&self, now: u64) -> bool {
+    pub fn is_from_future(&self, now: u64) -> bool {
         let said = self.alive_at.unwrap_or(u64::MAX);
         self.phase != CollectionPhase::Done && said > now.saturating_add(micros(CLOCK_TOLERANCE))
     }
 
-    /// Replaces a stored state that lies [ahead](Self::is_ahead) by one that says the same as of now: if its collection is
+    /// Replaces a stored state that lies [ahead](Self::is_from_future) by one that says the same as of now: if its collection is
     /// dead, others wait for an hour, as for any that was stopped; if not, it finds out and stops. A state that was replaced
     /// meanwhile stays as it is.
     ///
     /// # Errors
     /// The errors of the store.
-    pub async fn date_anew(
+    pub async fn correct_date(
         self,
         storage: &dyn Storage,
         stored: &ObjectMeta,

@@ -97,7 +97,7 @@ pub enum StoreTimeError {
 impl StoreTimeError {
     /// Whether the store cannot be asked: it takes no writes, or not this one, or does not tell when it wrote something. It may
     /// take other writes all the same, so that only a dry run goes on.
-    pub fn is_for_want_of_writes(&self) -> bool {
+    pub fn is_write_denied(&self) -> bool {
         matches!(
             self,
             Self::Storage(

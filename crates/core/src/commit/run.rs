@@ -71,7 +71,7 @@ pub(super) async fn run_jobs(
                 }
                 let bytes = new.file.as_ref().map_or(0, Bytes::len);
                 // Manifests beyond this many bytes are stored at once.
-                if waiting.fetch_add(bytes, Ordering::Relaxed) > settings.waiting_bytes
+                if waiting.fetch_add(bytes, Ordering::Relaxed) > settings.held_manifest_bytes
                     && let Some(file) = new.file.take()
                 {
                     objects.put_manifest(new.info.id, file).await?;
@@ -79,7 +79,7 @@ pub(super) async fn run_jobs(
             }
             Ok(manifests)
         })
-        .buffered(settings.max_requests.clamp(1, AHEAD))
+        .buffered(settings.concurrent_manifests.clamp(1, AHEAD))
         .try_collect()
         .await
 }

@@ -78,7 +78,7 @@ pub(super) async fn store(
         .collect();
     let put_manifests = stream::iter(files)
         .map(|(id, file)| objects.put_manifest(id, file))
-        .buffer_unordered(shared.settings.max_requests.max(1))
+        .buffer_unordered(shared.settings.concurrent_manifests.max(1))
         .try_collect::<()>();
     let put_log = async {
         let file = log.file.await?;

@@ -337,7 +337,7 @@ impl RepositoryBuilder {
             configs: Arc::new(Configs::new(self.config, stored, version)),
             unwritten: Arc::default(),
             lost_races: Mutex::new(HashSet::new()),
-            clock_ahead: std::sync::atomic::AtomicI64::new(0),
+            clock_skew: std::sync::atomic::AtomicI64::new(0),
         }))
     }
 }

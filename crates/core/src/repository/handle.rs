@@ -108,8 +108,8 @@ impl Repository {
     /// Returns how many seconds this machine's clock was ahead of the store's at the last commit, negative if it was
     /// behind; `None` if the two were at most ten minutes apart. The times in the history are those of this machine's
     /// clock.
-    pub fn clock_ahead(&self) -> Option<i64> {
-        let seconds = self.0.clock_ahead.load(Ordering::Relaxed);
+    pub fn clock_skew(&self) -> Option<i64> {
+        let seconds = self.0.clock_skew.load(Ordering::Relaxed);
         (seconds.unsigned_abs() > CLOCK_TOLERANCE).then_some(seconds)
     }
 
@@ -137,7 +137,7 @@ impl Repository {
             configs: Arc::clone(&shared.configs),
             unwritten: Arc::clone(&shared.unwritten),
             lost_races: Mutex::default(),
-            clock_ahead: AtomicI64::new(shared.clock_ahead.load(Ordering::Relaxed)),
+            clock_skew: AtomicI64::new(shared.clock_skew.load(Ordering::Relaxed)),
         })))
     }
 

@@ -32,7 +32,7 @@ pub(crate) struct Shared {
     pub(crate) unwritten: Arc<Unwritten>,
     pub(super) lost_races: Mutex<HashSet<BranchName>>,
     /// In seconds, as of the last commit.
-    pub(super) clock_ahead: AtomicI64,
+    pub(super) clock_skew: AtomicI64,
 }
 
 impl Shared {
@@ -56,7 +56,7 @@ impl Shared {
             Ok(ahead) => i64::try_from(ahead.as_secs()).unwrap_or(i64::MAX),
             Err(behind) => i64::try_from(behind.duration().as_secs()).map_or(i64::MIN, |it| -it),
         };
-        self.clock_ahead.store(ahead, Ordering::Relaxed);
+        self.clock_skew.store(ahead, Ordering::Relaxed);
         if ahead.unsigned_abs() > CLOCK_TOLERANCE {
             tracing::warn!(
                 ahead,

@@ -310,8 +310,8 @@ pub(super) async fn read_collection(
             None => *store_time.insert(time_of(storage, lease).await?),
         };
         let may_delete = state.may_delete(micros_of_time(now));
-        if state.is_ahead(micros_of_time(now)) {
-            let dated = state.clone().date_anew(storage, &meta, now).await;
+        if state.is_from_future(micros_of_time(now)) {
+            let dated = state.clone().correct_date(storage, &meta, now).await;
             if let Err(error) = dated {
                 tracing::warn!(%error, "the state of a collection, which lies in the future, stays");
             }

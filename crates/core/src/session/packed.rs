@@ -147,7 +147,7 @@ impl Session {
 
     /// Returns the bytes of chunks of this session and its forks that wait in memory to be stored together with others.
     /// At most [`PackSettings::buffered_bytes`](crate::PackSettings::buffered_bytes).
-    pub fn waiting_bytes(&self) -> usize {
+    pub fn buffered_bytes(&self) -> usize {
         self.packer().buffered()
     }
 

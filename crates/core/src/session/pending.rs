@@ -49,7 +49,7 @@ impl Session {
     }
 
     /// Returns the memory of the references to uncommitted chunks, in bytes. References shared with forks count in each
-    /// session. Chunks that wait to be stored are not included: [`Session::waiting_bytes`] counts them.
+    /// session. Chunks that wait to be stored are not included: [`Session::buffered_bytes`] counts them.
     ///
     /// # Errors
     /// [`SessionError::Aborted`] after a panic inside the session.

@@ -151,7 +151,7 @@ async fn wide(bound: usize) -> (Arc<dyn Storage>, icefield_storage::wrap::Cost) 
     let trial = trial("waiting");
     let (storage, _) = trial.create().await;
     let meter = Meter::new(Arc::clone(&storage));
-    let settings = Settings::default().with_waiting_bytes(bound);
+    let settings = Settings::default().with_held_manifest_bytes(bound);
     let builder = trial.builder(&meter.storage()).settings(settings);
     let session = writer(&builder.open().await.expect("opened")).await;
     for number in 0..8 {
@@ -184,7 +184,7 @@ async fn a_commit_stopped_with_early_manifests_changes_nothing() {
     for (matcher, n) in [("manifests/", 2), ("snapshots/", 0)] {
         let puts = Matcher::verb(Verb::Put).below(matcher);
         let (handle, storage) = faulty(&inner, Plan::none());
-        let settings = Settings::default().with_waiting_bytes(0);
+        let settings = Settings::default().with_held_manifest_bytes(0);
         let builder = trial.builder(&storage).settings(settings);
         let session = writer(&builder.open().await.expect("opened")).await;
         for number in 0..8 {

@@ -380,7 +380,7 @@ async fn a_clock_far_from_the_stores_is_told_and_a_clock_that_goes_back_is_put_u
         let at: &'static str = ["/a", "/b", "/c", "/d"][number];
         apply(&session, &[Meta(at, group("{}"))]).await;
         commit(&session).await;
-        ahead.push(repository.clock_ahead());
+        ahead.push(repository.clock_skew());
     }
     assert_eq!(ahead, [None, Some(3600), Some(-3600), None]);
     let tip = storage_tip(&repository).await;

@@ -123,7 +123,7 @@ async fn a_session_reads_its_chunks_before_they_are_stored() {
         for i in 0..4 {
             write(&session, "/a", &[i], pattern(i.into(), 600 + i as usize)).await;
         }
-        assert_eq!(session.waiting_bytes(), 2406);
+        assert_eq!(session.buffered_bytes(), 2406);
         let before = counting.snapshot().of("chunks");
         for i in 0..4 {
             is_read(&session, i, &pattern(i.into(), 600 + i as usize)).await;
@@ -141,7 +141,10 @@ async fn a_session_reads_its_chunks_before_they_are_stored() {
         holds(&reopened(&storage).await, "/a", &[1], None).await;
         commit(&session, "chunks").await;
         assert_eq!(
-            (session.waiting_bytes(), chunk_objects(&storage).await.len()),
+            (
+                session.buffered_bytes(),
+                chunk_objects(&storage).await.len()
+            ),
             (0, 1)
         );
         let session = reopened(&storage).await;
@@ -248,7 +251,7 @@ async fn a_full_bound_blocks_writes_until_uploads_have_room() {
     let mut stored = 0;
     for _ in 0..100 {
         tokio::task::yield_now().await;
-        most = most.max(session.waiting_bytes());
+        most = most.max(session.buffered_bytes());
     }
     let done = writing.iter().filter(|task| task.is_finished()).count();
     assert_eq!(done, 6, "three packs of two chunks are all that fits");
@@ -258,7 +261,7 @@ async fn a_full_bound_blocks_writes_until_uploads_have_room() {
         stored += 1;
         for _ in 0..20 {
             tokio::task::yield_now().await;
-            most = most.max(session.waiting_bytes());
+            most = most.max(session.buffered_bytes());
         }
     }
     assert!(most <= 6000 && most > 4000, "{most}");
@@ -296,7 +299,7 @@ async fn uploads_go_on_while_further_chunks_are_written() {
     assert_eq!(begin.elapsed(), Duration::ZERO, "nothing is waited for");
     SystemClock.sleep(Duration::from_millis(101)).await;
     assert_eq!(
-        session.waiting_bytes(),
+        session.buffered_bytes(),
         2000,
         "all but the open pack are stored"
     );
@@ -315,10 +318,10 @@ async fn what_is_overwritten_before_it_is_stored_is_not_stored_in_vain() {
         for i in 0..100 {
             write(&session, "/a", &[1], pattern(i, 1000)).await;
         }
-        assert_eq!(session.waiting_bytes(), 1600);
+        assert_eq!(session.buffered_bytes(), 1600);
         write(&session, "/a", &[2], pattern(2, 800)).await;
         is!(session.delete_chunk(&path("/a"), &[2]).await, Ok(()));
-        assert_eq!(session.waiting_bytes(), 1600);
+        assert_eq!(session.buffered_bytes(), 1600);
         // The place is used again, and nothing reads the wrong bytes there.
         write(&session, "/a", &[3], pattern(3, 800)).await;
         holds(&session, "/a", &[2], None).await;
@@ -326,7 +329,7 @@ async fn what_is_overwritten_before_it_is_stored_is_not_stored_in_vain() {
         is_read(&session, 1, &pattern(99, 1000)).await;
         // A chunk between others stays where it is.
         write(&session, "/a", &[1], pattern(7, 1000)).await;
-        assert_eq!(session.waiting_bytes(), 3400);
+        assert_eq!(session.buffered_bytes(), 3400);
         commit(&session, "chunks").await;
         let session = reopened(&storage).await;
         for (i, seed, length) in [(0, 0, 600), (1, 7, 1000), (3, 3, 800)] {
@@ -344,7 +347,7 @@ async fn discarded_chunks_are_not_stored() {
         write(&session, "/a", &[i], pattern(i.into(), 600)).await;
     }
     session.discard_changes().expect("open");
-    assert_eq!(session.waiting_bytes(), 0);
+    assert_eq!(session.buffered_bytes(), 0);
     write(&session, "/a", &[7], pattern(7, 600)).await;
     commit(&session, "one").await;
     assert_eq!(chunk_objects(&storage).await.len(), 1);

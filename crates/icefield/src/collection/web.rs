@@ -52,5 +52,5 @@ pub(super) async fn found(
 }
 
 async fn page(schemes: &Schemes, location: &Location) -> Result<Option<Vec<String>>, Error> {
-    schemes.connection(location)?.index(location).await
+    schemes.connection(location)?.directory_page(location).await
 }

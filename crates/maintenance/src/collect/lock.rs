@@ -116,8 +116,8 @@ impl Lock {
         let mode = match found {
             None => PutMode::Create,
             Some((state, meta)) => {
-                if state.is_ahead(now) {
-                    state.date_anew(storage, &meta, store_time).await?;
+                if state.is_from_future(now) {
+                    state.correct_date(storage, &meta, store_time).await?;
                     return Err(CollectError::Running);
                 }
                 if state.may_delete(now) {
@@ -152,9 +152,11 @@ impl Lock {
         self.update().await?;
         self.leases = Lease::list(&*self.storage).await?;
         self.settle(wanted);
-        for lease in self.leases.iter().filter(|it| it.is_ahead(self.now)) {
+        for lease in self.leases.iter().filter(|it| it.is_from_future(self.now)) {
             let now = time_of_micros(self.now);
-            lease.date_anew(&*self.storage, &*self.entropy, now).await?;
+            lease
+                .correct_date(&*self.storage, &*self.entropy, now)
+                .await?;
         }
         self.state.phase = CollectionPhase::Running;
         self.update().await
@@ -178,7 +180,7 @@ impl Lock {
         let beaten = (clock.monotonic(), clock.now());
         let (now, source) = match agreed_time(storage, &**repository.entropy(), clock).await {
             Ok(now) => (now, TimeSource::Store),
-            Err(error) if error.is_for_want_of_writes() => (beaten.1, TimeSource::ThisMachine),
+            Err(error) if error.is_write_denied() => (beaten.1, TimeSource::ThisMachine),
             Err(error) => return Err(error.into()),
         };
         let mut lock = Self::new(repository, bound, beaten, micros_of_time(now));
@@ -195,7 +197,7 @@ impl Lock {
         let dead = self.opened_at.saturating_sub(micros(self.alive));
         let live = self.leases.iter().filter(|lease| lease.renewed >= dead);
         let live = live.filter(|_| !planted(PlantedBug::LeasesIgnored));
-        let started = |lease: &Lease| match lease.is_ahead(self.now) {
+        let started = |lease: &Lease| match lease.is_from_future(self.now) {
             true => 0,
             false => lease.started.saturating_sub(micros(CLOCK_MARGIN)),
         };
@@ -212,7 +214,7 @@ impl Lock {
     }
 
     /// Whether a date lies in the future, as the store's clock goes.
-    pub(super) fn is_ahead(&self, time: u64) -> bool {
+    pub(super) fn is_from_future(&self, time: u64) -> bool {
         let now = self.now.saturating_add(micros(self.silence()));
         time > now.saturating_add(micros(CLOCK_TOLERANCE))
     }

@@ -160,7 +160,7 @@ impl CollectReport {
     /// Counts an object whose date lies in the future.
     pub(super) fn note_date(&mut self, object: &ObjectMeta, lock: &Lock) {
         let date = object.last_modified.map_or(0, micros_of_time);
-        if lock.is_ahead(date) {
+        if lock.is_from_future(date) {
             self.dated_ahead.objects += 1;
             if self.dated_ahead.keys.len() < NAMED {
                 self.dated_ahead.keys.push((object.key.to_string(), date));

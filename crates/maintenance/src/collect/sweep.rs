@@ -344,7 +344,8 @@ impl Sweep<'_> {
         let listed: Vec<ObjectMeta> = listed.try_collect().await?;
         let is_left = |object: &ObjectMeta| {
             let date = object.last_modified.map_or(u64::MAX, micros_of_time);
-            self.lock.is_ahead(date) || date.saturating_add(LEFT_AFTER) < self.lock.opened_at()
+            self.lock.is_from_future(date)
+                || date.saturating_add(LEFT_AFTER) < self.lock.opened_at()
         };
         let left = listed.into_iter().filter(is_left).map(|it| it.key.into());
         let left: Vec<Deletion> = left.collect();

@@ -10,7 +10,7 @@ use icefield::ingest::{
 };
 use icefield::{
     CommitOutcome, Interrupt, NodePath, Purpose, Schemes, SourceLocation, SourceName,
-    VirtualAccess, name_of_sources,
+    VirtualAccess, import_name,
 };
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -339,7 +339,7 @@ fn name(what: &Value, names: &[SourceName]) -> String {
     let said = |name: &str| what[name].as_str().unwrap_or_default().to_owned();
     let mut name = format!(
         "{} into {} of {}",
-        name_of_sources(names),
+        import_name(names),
         what["group"].as_str().unwrap_or("/"),
         what["branch"].as_str().unwrap_or("main"),
     );

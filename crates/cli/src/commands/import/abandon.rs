@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use icefield::import_name;
 use icefield::ingest::abandon_imports;
-use icefield::name_of_sources;
 use serde::Serialize;
 
 use crate::args::Import;
@@ -31,7 +31,7 @@ pub(super) fn name(args: &Import) -> String {
     if let Some(list) = &args.files_from {
         names.extend(icefield::SourceName::parse(&list.display().to_string()));
     }
-    let sources = name_of_sources(&names);
+    let sources = import_name(&names);
     let behind = match (&args.append, &args.concat) {
         (Some(dimension), _) => format!(", appended along {dimension}"),
         (None, Some(dimension)) => format!(", along {dimension}"),

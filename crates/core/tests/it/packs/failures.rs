@@ -130,7 +130,7 @@ async fn a_write_without_room_fails_and_changes_nothing() {
     let refused = try_write(&session, "/a", &[6], pattern(6, 900)).await;
     assert_eq!(named(&refused.expect_err("no room")), [0, 1, 2, 3, 4, 5]);
     holds(&session, "/a", &[6], None).await;
-    assert!(session.waiting_bytes() <= 6000);
+    assert!(session.buffered_bytes() <= 6000);
     faulty.set_plan(Plan::none());
     write(&session, "/a", &[6], pattern(6, 900)).await;
     commit(&session, "seven").await;
@@ -230,7 +230,7 @@ async fn a_commit_asks_for_the_packs_alone_that_it_refers_to() {
         write_five(&session).await;
         assert!(session.commit("five").await.is_err());
         session.discard_changes().expect("open");
-        assert_eq!(session.waiting_bytes(), 0, "nothing refers to them");
+        assert_eq!(session.buffered_bytes(), 0, "nothing refers to them");
         write(&fork, "/a", &[7], pattern(7, 900)).await;
         assert!(fork.store_packs().await.is_err());
         set(&session, "/b", array(&[4], &[1])).await;

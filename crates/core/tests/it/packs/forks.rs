@@ -97,7 +97,7 @@ async fn a_fork_of_another_handle_is_stored_when_it_is_merged() {
     let fork = other.open_fork(&sent).await.expect("of this repository");
     write(&fork, "/a", &[1], pattern(1, 600)).await;
     assert_eq!(
-        (fork.waiting_bytes(), chunk_objects(&storage).await.len()),
+        (fork.buffered_bytes(), chunk_objects(&storage).await.len()),
         (600, 0)
     );
     merge(&session, &[&fork]).await;

@@ -79,7 +79,7 @@ async fn nothing_is_no_chunk_to_copy() {
         session.copy_to_pack(b"").await,
         Err(SessionError::EmptyCopy)
     );
-    assert_eq!(session.waiting_bytes(), 0);
+    assert_eq!(session.buffered_bytes(), 0);
 }
 
 #[tokio::test]
