@@ -1,4 +1,5 @@
-//! Programs of Debian that tests need beside the Python packages: judges of NCZarr, and the browser of the explorer's tests.
+//! Programs of Debian that tests need beside the Python packages: judges of NCZarr, the browser of the
+//! explorer's tests, and what netCDF-C is built with.
 
 use std::process::Command;
 
@@ -14,7 +15,7 @@ struct Peer {
 }
 
 /// The programs that judge what ours makes, where they are there. GDAL is that of the system's own Python.
-const PEERS: [Peer; 3] = [
+const PEERS: [Peer; 5] = [
     Peer {
         package: "netcdf-bin",
         asks: &["sh", "-c", "command -v ncdump"],
@@ -34,6 +35,18 @@ const PEERS: [Peer; 3] = [
             "sh",
             "-c",
             "command -v chromium || command -v chromium-headless-shell",
+        ],
+    },
+    Peer {
+        package: "cmake",
+        asks: &["sh", "-c", "command -v cmake"],
+    },
+    Peer {
+        package: "libcurl4-openssl-dev",
+        asks: &[
+            "sh",
+            "-c",
+            "echo '#include <curl/curl.h>' | cc -E - > /dev/null",
         ],
     },
 ];

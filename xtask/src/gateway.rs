@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::interop::script;
 use crate::python::{ARCHIVES, ENVIRONMENTS};
-use crate::{process, workspace};
+use crate::{netcdf, process, workspace};
 
 /// Runs the suite.
 ///
@@ -16,6 +16,9 @@ pub fn run() -> Result<()> {
     let newest = ENVIRONMENTS[1].python()?;
     if newest.exists() {
         python.env("ICEFIELD_PYTHON_312", newest);
+    }
+    if let Some(library) = netcdf::with_s3()? {
+        python.env(netcdf::VARIABLE, library);
     }
     python
         .env("ICEFIELD", workspace::programs()?.icefield)

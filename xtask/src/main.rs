@@ -23,6 +23,8 @@ mod kill;
 mod layers;
 mod ledger;
 mod nczarr;
+mod netcdf;
+mod once;
 mod package;
 mod page;
 mod planted;

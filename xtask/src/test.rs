@@ -5,8 +5,8 @@ use anyhow::Result;
 use crate::python::{ARCHIVES, ENVIRONMENTS, Environment, PACKAGE, WHEEL};
 use crate::stage::{self, Asked, Outcome, Stage};
 use crate::{
-    archives, cookbook, debian, demo, dist, fuzz, gateway, interop, kill, nczarr, package, planted,
-    process, servers, torture, tour, web, wheel, workspace,
+    archives, cookbook, debian, demo, dist, fuzz, gateway, interop, kill, nczarr, netcdf, package,
+    planted, process, servers, torture, tour, web, wheel, workspace,
 };
 
 /// Seconds that each fuzz target runs.
@@ -40,6 +40,7 @@ fn stages() -> Vec<Stage> {
     stages.extend([
         Stage::that_may_skip("debian-packages", debian::packages),
         Stage::that_may_skip("web-packages", web::packages),
+        Stage::that_may_skip("netcdf-c", netcdf::built).after(&["debian-packages"]),
         Stage::new("programs", programs).shown(),
         Stage::new("wheel", || wheel::packed().map(|_| ())).needs(&[&wheels, "programs"]),
         Stage::new("dist", dist::rehearse).needs(&[&wheels, "programs"]),
@@ -71,7 +72,7 @@ fn stages() -> Vec<Stage> {
             .after(&["debian-packages"]),
         Stage::new("gateway", gateway::run)
             .needs(&[&libraries, "programs"])
-            .after(&["debian-packages", "web-packages", &newest]),
+            .after(&["debian-packages", "web-packages", "netcdf-c", &newest]),
         Stage::new("archives-reader", archives::reader).needs(&["archives", "build"]),
         Stage::new("large", large).needs(&["build"]),
         Stage::new("benches", benches).needs(&["build"]),
