@@ -69,6 +69,8 @@ def main(arguments: list[str]) -> int:
     }
     print(f"{about['processors']} processors; {about['versions']}")
     lines: list[Line] = []
+    if given.directory is not None:
+        Path(given.directory).mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="icefield-bench-", dir=given.directory)).resolve()
     try:
         for case in _chosen(given.case):
