@@ -52,13 +52,19 @@ fn doc() -> Result<()> {
 }
 
 /// Checks what other builds never see, because they have all features: the facade with none and with some alone,
-/// the crates below it without theirs, the command line with what the demo needs. `cargo check` alone, in one target directory, which keeps it cheap.
+/// the crates around it without theirs, the command line with what the demo needs. `cargo check` alone, in one target directory, which keeps it cheap.
 fn features() -> Result<()> {
     let facade = [
         "local", "memory", "ingest", "alpha", "zarrs", "rolling", "s3", "gcs", "azure", "http",
     ];
     let facade = facade.map(|feature| ("icefield", feature));
-    let none = ["icefield", "icefield-zarr-store", "icefield-core"].map(|package| (package, ""));
+    let none = [
+        "icefield",
+        "icefield-zarr-store",
+        "icefield-core",
+        "icefield-gateway",
+    ]
+    .map(|package| (package, ""));
     for (package, feature) in none.into_iter().chain(facade) {
         let mut cargo = process::cargo();
         cargo.args(["check", "--package", package, "--no-default-features"]);

@@ -17,6 +17,7 @@ use crate::responses::{self, Answer, SNAPSHOT, plain};
 use crate::route::View;
 use crate::settings::{Access, Settings};
 use crate::state::State;
+use crate::steps::{about, step};
 use crate::target::key_of;
 use crate::transfer::{send, set};
 use crate::v2;
@@ -58,6 +59,7 @@ pub(crate) async fn answer(
         };
     };
     let settings = &state.settings;
+    about(&wanted.mount.name, wanted.version);
     if !wanted.is_directory && is_never(wanted.view, &key) {
         let mut response = plain(&not_found());
         let is_fixed = wanted.version.parse::<SnapshotId>().is_ok();
@@ -81,7 +83,8 @@ pub(crate) async fn answer(
         true => Freshness::Now,
         false => Freshness::Recent,
     };
-    let version = match wanted.mount.versions.find(wanted.version, freshness).await {
+    let found = wanted.mount.versions.find(wanted.version, freshness);
+    let version = match step("resolve", found).await {
         Ok(version) => version,
         Err(failure) => {
             let failure = match is_opened(&key, wanted.is_directory) {
@@ -221,7 +224,8 @@ async fn value(
     request: &Parts,
     caller: &Caller,
 ) -> Answer {
-    let found = find(wanted.mount, wanted.view, version, key).await?;
+    let found = find(wanted.mount, wanted.view, version, key);
+    let found = step("locate", found).await?;
     let Found::Value(object, unconsolidated) = found else {
         return Err(not_found());
     };

@@ -21,6 +21,7 @@ use crate::responses::{self, Answer, SNAPSHOT, json, plain, text};
 use crate::route::Route;
 use crate::settings::Settings;
 use crate::state::State;
+use crate::steps::{about, step};
 use crate::storage_meter::StorageMeter;
 use crate::target::Target;
 use crate::transfer::{send, set};
@@ -346,7 +347,9 @@ impl Gateway {
 
     /// Says which snapshot a version is, and where it stays.
     async fn resolve(&self, mount: &Mount, version: &str) -> Answer {
-        let found = mount.versions.find(version, Freshness::Now).await?;
+        about(&mount.name, version);
+        let found = mount.versions.find(version, Freshness::Now);
+        let found = step("resolve", found).await?;
         let id = found.id.to_string();
         let document = serde_json::json!({
             "ref": version,

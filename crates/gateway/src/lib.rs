@@ -35,6 +35,9 @@
 //!   the same bytes.
 //! - **Tags and lengths without reading.** `HEAD`, 304 and 404 read no chunk; a chunk whose manifest is known takes one read.
 //! - **Read-only**, and bounded: connections, reads, bytes in memory, headers, time.
+//!
+//! # Features
+//! - `otlp`: traces of requests for a collector of OpenTelemetry (`Traces`, `Server::traces`). Not among the defaults.
 
 mod admission;
 mod api;
@@ -63,8 +66,11 @@ mod server;
 mod settings;
 mod shards;
 mod state;
+mod steps;
 mod storage_meter;
 mod target;
+#[cfg(feature = "otlp")]
+mod traces;
 mod transfer;
 mod v2;
 mod v2_tree;
@@ -78,6 +84,8 @@ pub use mount::Served;
 pub use server::{AccessLog, Server};
 pub use settings::{Access, Limits, Origins, Settings};
 pub use storage_meter::StorageMeter;
+#[cfg(feature = "otlp")]
+pub use traces::{TraceReport, Traces, TracesError};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
+use http::request::Parts;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -25,7 +26,10 @@ use crate::admission::Caller;
 use crate::body::Body;
 use crate::connection::Watched;
 use crate::gateway::Gateway;
+use crate::observation::Observation;
 use crate::settings::Access;
+#[cfg(feature = "otlp")]
+use crate::traces::Traces;
 
 /// Where lines of the access log go.
 pub type AccessLog = Arc<dyn Fn(&str) + Send + Sync>;
@@ -52,6 +56,8 @@ pub struct Server {
     gateway: Gateway,
     purpose: Purpose,
     log: Option<AccessLog>,
+    #[cfg(feature = "otlp")]
+    traces: Option<Traces>,
 }
 
 impl Server {
@@ -65,6 +71,8 @@ impl Server {
             gateway,
             purpose: Purpose::Gateway,
             log: None,
+            #[cfg(feature = "otlp")]
+            traces: None,
         })
     }
 
@@ -100,6 +108,14 @@ impl Server {
     #[must_use]
     pub fn access_log(mut self, log: AccessLog) -> Self {
         self.log = Some(log);
+        self
+    }
+
+    /// Returns the server with traces: a span for each request.
+    #[cfg(feature = "otlp")]
+    #[must_use]
+    pub fn traces(mut self, traces: Traces) -> Self {
+        self.traces = Some(traces);
         self
     }
 
@@ -193,6 +209,8 @@ impl Server {
             gateway: self.gateway.clone(),
             purpose: self.purpose,
             log: self.log.clone(),
+            #[cfg(feature = "otlp")]
+            traces: self.traces.clone(),
         }
     }
 }
@@ -203,6 +221,8 @@ struct Service {
     gateway: Gateway,
     purpose: Purpose,
     log: Option<AccessLog>,
+    #[cfg(feature = "otlp")]
+    traces: Option<Traces>,
 }
 
 impl Service {
@@ -220,13 +240,10 @@ impl Service {
             .max_buf_size((limits.header_bytes + limits.target_bytes).max(8 << 10) * HEADER_ROOM);
         let clock = Arc::clone(&self.gateway.state().clock);
         let stream = Watched::new(stream, clock, limits.write_time, limits.write_rate);
-        let (gateway, log, purpose) = (self.gateway.clone(), self.log.clone(), self.purpose);
+        let answering = self.clone();
         let service = service_fn(move |request: Request<Incoming>| {
-            let (gateway, log, caller) = (gateway.clone(), log.clone(), caller.clone());
-            async move {
-                let response = answer(&gateway, request, &caller, purpose, log.as_ref()).await;
-                Ok::<Response<Body>, Infallible>(response)
-            }
+            let (answering, caller) = (answering.clone(), caller.clone());
+            async move { Ok::<Response<Body>, Infallible>(answering.answer(request, &caller).await) }
         });
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         let connected = self.gateway.state().metrics.connected();
@@ -240,6 +257,33 @@ impl Service {
             connection.as_mut().graceful_shutdown();
             log_end(connection.await);
         }
+    }
+
+    async fn answer(&self, request: Request<Incoming>, caller: &Caller) -> Response<Body> {
+        let (head, _body) = request.into_parts();
+        if self.purpose == Purpose::Metrics {
+            return self.gateway.metrics_response(&head, caller);
+        }
+        let (response, observation) = self.observed(&head, caller).await;
+        if let Some(log) = &self.log {
+            log(&observation.line());
+        }
+        response
+    }
+
+    async fn observed(&self, request: &Parts, caller: &Caller) -> (Response<Body>, Observation) {
+        let answered = async {
+            match self.purpose {
+                Purpose::S3 => self.gateway.observed_s3(request, caller).await,
+                Purpose::Gateway | Purpose::Metrics => self.gateway.observed(request, caller).await,
+            }
+        };
+        #[cfg(feature = "otlp")]
+        if let Some(traces) = &self.traces {
+            let several = self.gateway.state().mounts.len() > 1;
+            return traces.traced(request, several, answered).await;
+        }
+        answered.await
     }
 }
 
@@ -258,25 +302,6 @@ fn addresses(stream: &TcpStream) -> Option<(IpAddr, IpAddr)> {
     stream.set_nodelay(true).ok()?;
     let plain = |address: SocketAddr| -> IpAddr { address.ip().to_canonical() };
     Some((plain(remote), plain(local)))
-}
-
-async fn answer(
-    gateway: &Gateway,
-    request: Request<Incoming>,
-    caller: &Caller,
-    purpose: Purpose,
-    log: Option<&AccessLog>,
-) -> Response<Body> {
-    let (head, _body) = request.into_parts();
-    let (response, observation) = match purpose {
-        Purpose::S3 => gateway.observed_s3(&head, caller).await,
-        Purpose::Gateway => gateway.observed(&head, caller).await,
-        Purpose::Metrics => return gateway.metrics_response(&head, caller),
-    };
-    if let Some(log) = log {
-        log(&observation.line());
-    }
-    response
 }
 
 /// Clients go away in the middle, and some are cut on purpose.

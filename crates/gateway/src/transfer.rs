@@ -17,6 +17,7 @@ use crate::conditions::{Verdict, allows_range, verdict};
 use crate::failure::Failure;
 use crate::object::{Object, Source};
 use crate::ranges::{Wanted, wanted};
+use crate::steps::step;
 
 /// The status of a failure that was answered with 200.
 const FAILURE: HeaderName = HeaderName::from_static("x-icefield-failure");
@@ -88,7 +89,8 @@ pub(crate) async fn send(
     let length = range.end - range.start;
     set(response.headers_mut(), CONTENT_LENGTH, &length.to_string());
     if request.method == Method::GET {
-        let read = read(object.source, range, caller, admission).await;
+        let read = read(object.source, range, caller, admission);
+        let read = step("read", read).await;
         *response.body_mut() = match read {
             Ok(body) => body,
             Err(failure) if is_misread(&failure, request) => {

@@ -1,5 +1,7 @@
 //! `icefield serve`
 
+mod traces;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
@@ -11,6 +13,7 @@ use icefield::storage::SystemClock;
 use icefield::{RevisionSpec, SnapshotId};
 use icefield_gateway::{Access, Gateway, Origins, Served, Server, Settings, StorageMeter};
 use serde::Serialize;
+use traces::Traces;
 
 use super::Context;
 use super::found::FoundRepository;
@@ -62,6 +65,7 @@ pub(super) async fn run(context: &Context, grants: &[String], args: Serve) -> Re
         hides_locations: args.public,
         ..Settings::default()
     };
+    let traces = Traces::start()?;
     let needs_token = matches!(settings.access, Access::Token(_));
     let meter = StorageMeter::default();
     let mut served = Vec::new();
@@ -119,12 +123,15 @@ pub(super) async fn run(context: &Context, grants: &[String], args: Serve) -> Re
         url,
     };
     Output::new(args.output).facts(&facts, show)?;
-    let logged = |server: Server| match args.access_log {
-        true => server.access_log(Arc::new(|line| {
-            // A log that cannot be written does not end the server.
-            let _ = writeln!(io::stderr().lock(), "{line}");
-        })),
-        false => server,
+    let logged = |server: Server| {
+        let server = traces.of(server);
+        match args.access_log {
+            true => server.access_log(Arc::new(|line| {
+                // A log that cannot be written does not end the server.
+                let _ = writeln!(io::stderr().lock(), "{line}");
+            })),
+            false => server,
+        }
     };
     let (stop, stopped) = tokio::sync::watch::channel(false);
     tokio::spawn(async move {
@@ -142,6 +149,7 @@ pub(super) async fn run(context: &Context, grants: &[String], args: Serve) -> Re
     for server in beside {
         let _ = server.await;
     }
+    traces.finish().await;
     Ok(())
 }
 

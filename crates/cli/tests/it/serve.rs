@@ -16,8 +16,14 @@ struct Serving {
 
 impl Serving {
     fn start(world: &World, args: &[&str]) -> Self {
+        Self::within(world, args, &[])
+    }
+
+    /// As [`Serving::start`], with these variables.
+    fn within(world: &World, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let args = [&["serve"][..], args, &["--port", "0", "--json"]].concat();
         let mut command = world.command(&args);
+        command.envs(variables.iter().copied());
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -200,4 +206,120 @@ fn metrics_have_a_port_of_their_own() {
     let mut reply = String::new();
     stream.read_to_string(&mut reply).unwrap();
     assert!(reply.contains("icefield_build_info"), "{reply}");
+}
+
+/// A collector of traces on loopback that answers as many requests as it is sent, and the bodies of these.
+#[cfg(feature = "otlp")]
+fn collector() -> (String, std::sync::mpsc::Receiver<(String, Vec<u8>)>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (sender, requests) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") {
+                assert_ne!(stream.read_line(&mut head).unwrap(), 0, "{head}");
+            }
+            let lower = head.to_ascii_lowercase();
+            let length = lower
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length:"));
+            let mut body = vec![0; length.unwrap().trim().parse().unwrap()];
+            stream.read_exact(&mut body).unwrap();
+            let reply = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            stream.get_mut().write_all(reply.as_bytes()).unwrap();
+            sender.send((head, body)).unwrap();
+        }
+    });
+    (url, requests)
+}
+
+#[cfg(feature = "otlp")]
+#[test]
+fn traces_reach_the_collector_of_the_environment_before_the_end() {
+    let world = World::with_history();
+    let (url, requests) = collector();
+    let variables = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", url.as_str()),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=of-the-collector"),
+        ("OTEL_SERVICE_NAME", "ocean-server"),
+    ];
+    let serving = Serving::within(&world, &["r"], &variables);
+    assert!(
+        serving
+            .get("/main/zarr.json", "")
+            .starts_with("HTTP/1.1 200")
+    );
+    let (code, logged) = serving.end("TERM");
+    assert_eq!((code, logged.as_str()), (Some(0), ""));
+    // It has ended, so that all is sent.
+    let (head, body) = requests.try_recv().unwrap();
+    assert!(head.starts_with("POST /v1/traces HTTP/1.1"), "{head}");
+    let head = head.to_ascii_lowercase();
+    assert!(
+        head.contains("content-type: application/x-protobuf")
+            && head.contains("x-key: of-the-collector"),
+        "{head}"
+    );
+    let body = String::from_utf8_lossy(&body);
+    assert!(
+        body.contains("ocean-server") && body.contains("GET /{ref}/{path}"),
+        "{body}"
+    );
+}
+
+#[cfg(feature = "otlp")]
+#[test]
+fn a_collector_that_is_not_there_is_one_warning() {
+    let world = World::with_history();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", free.local_addr().unwrap());
+    drop(free);
+    let variables = [("OTEL_EXPORTER_OTLP_ENDPOINT", url.as_str())];
+    let serving = Serving::within(&world, &["r"], &variables);
+    for _ in 0..3 {
+        assert!(
+            serving
+                .get("/main/zarr.json", "")
+                .starts_with("HTTP/1.1 200")
+        );
+    }
+    let (code, logged) = serving.end("TERM");
+    assert_eq!(code, Some(0));
+    assert_eq!(logged.lines().count(), 1, "{logged}");
+    assert!(
+        logged.starts_with("warning: traces do not reach their collector"),
+        "{logged}"
+    );
+}
+
+#[cfg(feature = "otlp")]
+#[test]
+fn a_protocol_for_traces_that_is_not_there_is_refused() {
+    let world = World::with_history();
+    let mut command = world.command(&["serve", "r", "--port", "0"]);
+    command.env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4317");
+    command.env("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc");
+    let done = command.output().unwrap();
+    let error = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(2), "{error}");
+    assert!(
+        error.contains("OTEL_EXPORTER_OTLP_PROTOCOL") && error.contains("http/protobuf"),
+        "{error}"
+    );
+}
+
+#[cfg(not(feature = "otlp"))]
+#[test]
+fn a_program_without_traces_says_so() {
+    let world = World::with_history();
+    let variables = [("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")];
+    let (code, logged) = Serving::within(&world, &["r"], &variables).end("TERM");
+    assert_eq!(code, Some(0));
+    assert!(
+        logged.starts_with("warning: OTEL_EXPORTER_OTLP_ENDPOINT has no effect")
+            && logged.contains("`otlp`"),
+        "{logged}"
+    );
 }

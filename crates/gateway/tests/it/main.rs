@@ -13,6 +13,8 @@ mod operations;
 mod s3;
 mod security;
 mod torn_reads;
+#[cfg(feature = "otlp")]
+mod traces;
 mod v2;
 mod values;
 mod world;
