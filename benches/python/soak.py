@@ -3,6 +3,7 @@
 import argparse
 import datetime
 import json
+import math
 import os
 import pickle
 import shutil
@@ -20,6 +21,8 @@ import zarr
 
 __all__ = ["Life", "Sample", "growth", "main"]
 
+# Rounds in a second.
+RATE = 2.0
 # Seconds between two samples.
 EVERY = 5.0
 # The part that is not compared: caches fill, and the allocator settles.
@@ -123,15 +126,37 @@ class Life:
             raise AssertionError("a chunk is not what was written")
 
 
-def _soak(seconds: float, pause: float, folder: Path) -> dict[str, Any]:
+class Pace:
+    """The moments at which rounds begin: multiples of one period after the start."""
+
+    def __init__(self, rate: float) -> None:
+        self.period = 1 / rate
+        self.next = 0
+        self.missed = 0
+
+    def wait(self, elapsed: float) -> float:
+        """Returns the seconds until the next round, which may begin late in its own period.
+
+        Rounds whose period has passed are left out, and counted: made up for, they would be a
+        burst that a quiet machine never has.
+        """
+        at = max(self.next, math.floor(elapsed / self.period))
+        self.missed += at - self.next
+        self.next = at + 1
+        return max(0.0, at * self.period - elapsed)
+
+
+def _soak(seconds: float, rate: float, folder: Path) -> dict[str, Any]:
     lives = [Life(folder / f"v{version}", version) for version in (1, 2)]
     begun = time.monotonic()
     sampled = told = 0.0
+    pace = Pace(rate)
     samples: list[tuple[float, Sample]] = []
-    while (now := time.monotonic() - begun) < seconds:
-        for life in lives:
-            life.live()
-        time.sleep(pause)
+    while True:
+        time.sleep(pace.wait(time.monotonic() - begun))
+        if (now := time.monotonic() - begun) >= seconds:
+            break
+        # Between two rounds, when nothing is under way.
         if now >= sampled:
             samples.append((now, _sample()))
             sampled = now + EVERY
@@ -139,9 +164,13 @@ def _soak(seconds: float, pause: float, folder: Path) -> dict[str, Any]:
                 commits = sum(life.commits for life in lives)
                 print(f"{now:6.0f} s  {samples[-1][1]}  {commits} commits", flush=True)
                 told = now + 60
+        for life in lives:
+            life.live()
     counted = [sample for at, sample in samples if at >= seconds * WARM_UP]
     return {
         "seconds": int(time.monotonic() - begun),
+        "rate": rate,
+        "missed": pace.missed,
         "counts": {
             "rounds": sum(life.round for life in lives),
             "commits": sum(life.commits for life in lives),
@@ -152,22 +181,29 @@ def _soak(seconds: float, pause: float, folder: Path) -> dict[str, Any]:
     }
 
 
+def _rate(text: str) -> float:
+    rate = float(text)
+    if not 1 / 86400 <= rate <= 1000:
+        raise argparse.ArgumentTypeError(f"{rate} is not between one round a day and 1000 a second")
+    return rate
+
+
 def main(arguments: list[str]) -> int:
     """Lives on and prints; 0 if nothing grew."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, required=True, help="how long it lasts")
     parser.add_argument(
-        "--pause", type=float, default=0.2, help="seconds between two rounds (0.2)"
+        "--rate", type=_rate, default=RATE, help=f"rounds in a second ({RATE})"
     )
     parser.add_argument("--directory", type=Path, help="where the repositories are made")
     parser.add_argument("--figures", type=Path, metavar="FILE", help="write the figures as JSON")
     given = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp(prefix="icefield-soak-", dir=given.directory))
     try:
-        figures = _soak(given.minutes * 60, given.pause, folder)
+        figures = _soak(given.minutes * 60, given.rate, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print(figures["counts"])
+    print(figures["counts"], figures["missed"], "missed")
     for found in figures["growth"]:
         verdict = "flat" if found["is_flat"] else "GROWS"
         print(f"{found['name']:12} early {found['early']}, late {found['late']}: {verdict}")
@@ -176,7 +212,11 @@ def main(arguments: list[str]) -> int:
     is_flat = figures["samples"] >= 3 and all(found["is_flat"] for found in figures["growth"])
     if not is_flat:
         print(f"FAILED: something grew, or {figures['samples']} samples are too few")
-    return 0 if is_flat else 1
+    # The samples of a soak that did less late than early would not be of the same work.
+    kept_pace = figures["missed"] * 10 <= figures["seconds"] * figures["rate"]
+    if not kept_pace:
+        print(f"FAILED: {figures['missed']} rounds were missed: give a rate below {given.rate}")
+    return 0 if is_flat and kept_pace else 1
 
 
 if __name__ == "__main__":

@@ -33,9 +33,24 @@ def test_a_life_reads_what_it_wrote(
         life.live()
 
 
+def test_rounds_begin_when_they_are_due_and_late_ones_are_left_out() -> None:
+    pace = soak.Pace(2)
+    assert [pace.wait(elapsed) for elapsed in (0, 0.25, 0.75)] == [0, 0.25, 0.25]
+    assert pace.missed == 0
+    # That at 1.5 seconds is left out, and that at 2 is late.
+    assert [pace.wait(elapsed) for elapsed in (2.25, 2.375)] == [0, 0.125]
+    assert pace.missed == 1
+
+
+@pytest.mark.parametrize("rate", ["0", "-1", "nan", "inf", "x"])
+def test_a_rate_is_a_positive_number(rate: str) -> None:
+    with pytest.raises(SystemExit):
+        soak.main(["--minutes", "1", "--rate", rate])
+
+
 def test_few_samples_are_no_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "figures.json"
-    arguments = ["--minutes", "0.001", "--pause", "0", "--directory", str(tmp_path)]
+    arguments = ["--minutes", "0.001", "--rate", "1000", "--directory", str(tmp_path)]
     assert soak.main([*arguments, "--figures", str(out)]) == 1
     assert "too few" in capsys.readouterr().out
     assert json.loads(out.read_text())["counts"]["commits"] >= 2

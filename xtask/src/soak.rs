@@ -14,6 +14,9 @@ pub struct Asked {
     /// How long it lasts.
     #[arg(long, default_value_t = 90.0)]
     minutes: f64,
+    /// Rounds a second; without it, so many that they take a small part of one core.
+    #[arg(long)]
+    rate: Option<f64>,
     /// Uses the Python package, in the environment of its tests, instead of the Rust library.
     #[arg(long)]
     python: bool,
@@ -45,13 +48,18 @@ pub fn command(asked: &Asked) -> Result<()> {
         false => program(&folder)?,
     };
     soak.args(["--minutes", &minutes.to_string()]);
+    if let Some(rate) = asked.rate {
+        soak.args(["--rate", &rate.to_string()]);
+    }
     soak.arg("--figures").arg(&figures);
     let ended = process::run(&mut soak);
     // Before the verdict: a soak that found something is recorded, too.
     let recorded = commit.map_or(Ok(()), |commit| {
         let python = if asked.python { " --python" } else { "" };
+        let rate = asked.rate.map(|rate| format!(" --rate {rate}"));
+        let rate = rate.unwrap_or_default();
         ledger::append(&Run {
-            command: &format!("cargo xtask soak --minutes {minutes}{python}"),
+            command: &format!("cargo xtask soak --minutes {minutes}{rate}{python}"),
             seed: 0,
             backend: "local",
             spec: "both",

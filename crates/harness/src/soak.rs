@@ -1,11 +1,13 @@
-//! A process that lives long: it commits, reads, forks, merges, expires and collects at a bounded rate, and its memory,
+//! A process that lives long: it commits, reads, forks, merges, expires and collects at a fixed rate, and its memory,
 //! descriptors, threads and tasks must not grow.
 //!
+//! - [`pace`] tells when a round begins.
 //! - [`life`] is what it does, on a repository of each version of the format on the local disk.
 //! - [`sample`] is what it has at one moment, as the system tells it.
 //! - [`verdict`] compares what it had early with what it had late.
 
 pub mod life;
+pub mod pace;
 pub mod sample;
 pub mod verdict;
 
@@ -17,6 +19,7 @@ use icefield_storage::{Clock as _, SystemClock};
 use serde::Serialize;
 
 use life::{Counts, Life};
+use pace::Pace;
 use sample::Sample;
 use verdict::{Growth, WARM_UP, growth};
 
@@ -28,8 +31,8 @@ const EVERY: Duration = Duration::from_secs(5);
 pub struct Soak {
     /// How long it lasts.
     pub lasts: Duration,
-    /// The pause between two rounds.
-    pub pause: Duration,
+    /// Rounds a second.
+    pub rate: f64,
     /// An empty folder, for the repositories.
     pub folder: PathBuf,
 }
@@ -39,6 +42,10 @@ pub struct Soak {
 pub struct Figures {
     /// How long it lasted.
     pub seconds: u64,
+    /// Rounds a second, on each of the repositories.
+    pub rate: f64,
+    /// Rounds that were left out, as the one before took too long.
+    pub missed: u64,
     /// What was done.
     pub counts: Counts,
     /// How many samples count; the others are of the warm-up.
@@ -53,6 +60,14 @@ impl Figures {
     pub fn are_flat(&self) -> bool {
         self.samples >= 3 && self.growth.iter().all(|it| it.is_flat)
     }
+
+    /// Returns whether nine of ten rounds took place when they were due. The samples of a soak that did less late than early
+    /// would not be of the same work.
+    #[must_use]
+    pub fn kept_pace(&self) -> bool {
+        let rounds = self.seconds as f64 * self.rate;
+        self.missed as f64 <= rounds / 10.0
+    }
 }
 
 impl Soak {
@@ -62,6 +77,7 @@ impl Soak {
     /// Errors of the engine, or of the system.
     pub async fn run(&self) -> anyhow::Result<Figures> {
         let clock = SystemClock;
+        let mut pace = Pace::new(self.rate)?;
         let mut lives = Vec::new();
         for spec in [SpecVersion::V1, SpecVersion::V2] {
             lives.push(Life::begin(&self.folder.join(format!("{spec:?}")), spec).await?);
@@ -70,12 +86,13 @@ impl Soak {
         let elapsed = || clock.monotonic().saturating_sub(begun);
         let (mut sampled, mut told) = (Duration::ZERO, Duration::ZERO);
         let mut samples: Vec<(Duration, Sample)> = Vec::new();
-        while elapsed() < self.lasts {
-            for life in &mut lives {
-                life.round().await?;
-            }
-            clock.sleep(self.pause).await;
+        loop {
+            clock.sleep(pace.wait(elapsed())).await;
             let now = elapsed();
+            if now >= self.lasts {
+                break;
+            }
+            // Between two rounds, when nothing is under way.
             if now >= sampled {
                 let sample = Sample::now()?;
                 samples.push((now, sample));
@@ -85,6 +102,9 @@ impl Soak {
                     told = now + Duration::from_secs(60);
                 }
             }
+            for life in &mut lives {
+                life.round().await?;
+            }
         }
         let warm = self.lasts.mul_f64(WARM_UP);
         let counted: Vec<Sample> = (samples.into_iter())
@@ -93,6 +113,8 @@ impl Soak {
             .collect();
         Ok(Figures {
             seconds: elapsed().as_secs(),
+            rate: self.rate,
+            missed: pace.missed(),
             counts: total(&lives),
             samples: counted.len(),
             growth: growth(&counted),

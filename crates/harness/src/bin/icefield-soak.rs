@@ -15,9 +15,9 @@ struct Args {
     /// How long it lasts.
     #[arg(long)]
     minutes: f64,
-    /// Milliseconds between two rounds.
-    #[arg(long, default_value_t = 200)]
-    pause: u64,
+    /// Rounds a second.
+    #[arg(long, default_value_t = 3.0)]
+    rate: f64,
     /// An empty folder, for the repositories.
     #[arg(long)]
     folder: PathBuf,
@@ -30,16 +30,18 @@ fn main() -> anyhow::Result<ExitCode> {
     let args = Args::parse();
     let soak = Soak {
         lasts: Duration::try_from_secs_f64(args.minutes * 60.0)?,
-        pause: Duration::from_millis(args.pause),
+        rate: args.rate,
         folder: args.folder,
     };
-    // A number of threads of its own, so that two machines have as many.
+    // Numbers of threads of its own, so that two machines have as many. The pool for blocking work grows with a burst and shrinks
+    // ten seconds later: one that any round fills does not tell of the load of the machine.
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
+        .max_blocking_threads(4)
         .enable_all()
         .build()?;
     let figures = runtime.block_on(soak.run())?;
-    println!("{}", figures.counts);
+    println!("{}, {} missed", figures.counts, figures.missed);
     for it in &figures.growth {
         let verdict = if it.is_flat { "flat" } else { "GROWS" };
         let (name, early, late, most) = (it.name, it.early, it.late, it.most);
@@ -49,14 +51,15 @@ fn main() -> anyhow::Result<ExitCode> {
         std::fs::write(&file, serde_json::to_vec(&figures)?)
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
-    Ok(match figures.are_flat() {
-        true => ExitCode::SUCCESS,
-        false => {
-            println!(
-                "FAILED: something grew, or there are too few samples ({})",
-                figures.samples
-            );
-            ExitCode::FAILURE
-        }
-    })
+    if !figures.are_flat() {
+        let samples = figures.samples;
+        println!("FAILED: something grew, or there are too few samples ({samples})");
+        return Ok(ExitCode::FAILURE);
+    }
+    if !figures.kept_pace() {
+        let (missed, rate) = (figures.missed, figures.rate);
+        println!("FAILED: {missed} rounds were missed: give a rate below {rate}");
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
 }
