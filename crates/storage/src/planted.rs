@@ -108,7 +108,7 @@ bugs! {
     MissingChunkIsFill = "missing-chunk-is-fill",
     /// A merge of forks drops the chunks that a fork deleted.
     ForkDeletesDropped = "fork-deletes-dropped",
-    /// A commit does not wait for the packs that it refers to.
+    /// A commit sends the packs that it refers to, and neither waits for them nor checks that they are stored.
     PackNotAwaited = "pack-not-awaited",
     /// A session whose commit has an unknown outcome stays open for writes.
     OpenAfterUnknown = "open-after-unknown",
