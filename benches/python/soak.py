@@ -31,6 +31,9 @@ WARM_UP = 0.25
 TOLERANCE = 0.05
 # Rounds after which the repository is opened anew, and after which it is collected.
 REOPENED, COLLECTED = 64, 50
+# Rounds after which a repository is replaced by a new one. In version 2 it grows whatever
+# expires: `repo` names the log of each expired commit.
+RENEWED = 256
 # What is younger is neither expired nor collected.
 FLOOR = datetime.timedelta(seconds=30)
 CHUNKS = 16
@@ -69,18 +72,26 @@ class Life:
     """A repository of one version of the format, and what must be in it."""
 
     def __init__(self, folder: Path, version: int) -> None:
-        self.storage = icefield.local_filesystem_storage(str(folder))
-        self.repository = icefield.Repository.create(self.storage, spec_version=version)
+        self.folder = folder
+        self.version = version
+        self.round = 0
+        self.commits = 0
+        self.forks = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self.storage = icefield.local_filesystem_storage(str(self.folder))
+        self.repository = icefield.Repository.create(self.storage, spec_version=self.version)
         with self.repository.transaction("main", message="prepare") as store:
             group = zarr.create_group(store)
             group.create_array("data", shape=CHUNKS * CHUNK, chunks=CHUNK, dtype="int32")
         self.values = np.zeros(CHUNKS, dtype="int32")
-        self.round = 0
-        self.commits = 0
-        self.forks = 0
 
     def live(self) -> None:
         """Does a bit of everything."""
+        if self.round % RENEWED == RENEWED - 1:
+            shutil.rmtree(self.folder)
+            self._begin()
         if self.round % REOPENED == REOPENED - 1:
             self.repository = icefield.Repository.open(self.storage)
         self._write([self.round % CHUNKS])

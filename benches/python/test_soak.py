@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import soak
 
@@ -31,6 +32,19 @@ def test_a_life_reads_what_it_wrote(
     life.values[0] += 1
     with pytest.raises(AssertionError, match="not what was written"):
         life.live()
+
+
+def test_a_repository_is_replaced_by_one_without_its_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(soak, "RENEWED", 4)
+    life = soak.Life(tmp_path / "repository", 2)
+    for _ in range(4):
+        life.live()
+    # The new one has its first snapshot, the array and the last round.
+    assert len(list(life.repository.ancestry(branch="main"))) == 3
+    assert np.flatnonzero(life.values).tolist() == [3]
+    assert (life.round, life.commits) == (4, 5)
 
 
 def test_rounds_begin_when_they_are_due_and_late_ones_are_left_out() -> None:

@@ -1,8 +1,8 @@
-//! The rounds of a process that lives long, on one repository.
+//! The rounds of a process that lives long, on one repository after the other.
 
 use std::fmt;
 use std::ops::AddAssign;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
@@ -23,6 +23,9 @@ const NATIVE: usize = 2048;
 const CACHE: u64 = 4 << 20;
 /// A handle is opened anew after so many rounds.
 const REOPENED: u64 = 64;
+/// A repository is replaced by a new one after so many rounds. In version 2 it grows whatever expires: `repo` names the log of each
+/// expired commit.
+const RENEWED: u64 = 512;
 /// Rounds between two collections.
 const COLLECTED: u64 = 50;
 /// Commits that an expiration leaves on the branch.
@@ -71,6 +74,8 @@ impl fmt::Display for Counts {
 /// A repository and what must be in it.
 #[derive(Debug)]
 pub struct Life {
+    folder: PathBuf,
+    spec: SpecVersion,
     location: Location,
     repository: Repository,
     /// The byte that each chunk consists of.
@@ -87,6 +92,8 @@ impl Life {
         let location = Location::of_path(folder);
         work::prepare(&location, spec).await?;
         Ok(Self {
+            folder: folder.to_owned(),
+            spec,
             repository: open(&location).await?,
             location,
             values: vec![None; CHUNKS as usize],
@@ -106,6 +113,9 @@ impl Life {
     /// Errors of the engine, or a chunk that is not what was written.
     pub async fn round(&mut self) -> anyhow::Result<()> {
         let round = self.counts.rounds;
+        if round > 0 && round.is_multiple_of(RENEWED) {
+            self.renew().await?;
+        }
         if round % REOPENED == REOPENED - 1 {
             self.repository = open(&self.location).await?;
         }
@@ -121,6 +131,15 @@ impl Life {
             self.collect().await?;
         }
         self.counts.rounds += 1;
+        Ok(())
+    }
+
+    /// Replaces the repository by a new one.
+    async fn renew(&mut self) -> anyhow::Result<()> {
+        std::fs::remove_dir_all(&self.folder)?;
+        let renewed = Self::begin(&self.folder, self.spec).await?;
+        let counts = self.counts;
+        *self = Self { counts, ..renewed };
         Ok(())
     }
 
@@ -273,5 +292,23 @@ mod tests {
             life.values[0] = life.values[0].map(|value| value.wrapping_add(1));
             assert!(life.read().await.is_err());
         }
+    }
+
+    #[tokio::test]
+    async fn a_repository_is_replaced_by_one_without_its_history() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("repository");
+        let mut life = Life::begin(&path, SpecVersion::V2).await.unwrap();
+        for _ in 0..2 {
+            life.round().await.unwrap();
+        }
+        let of_old = life.repository.read_session(BranchName::main()).await;
+        let old = of_old.unwrap().snapshot_id().unwrap();
+        life.counts.rounds = RENEWED;
+        life.round().await.unwrap();
+        let written = life.values.iter().flatten().count();
+        assert_eq!(written, 4, "two commits and two forks of one round");
+        assert!(life.repository.read_session(old).await.is_err());
+        assert!(life.counts().commits > 5, "what was done before counts");
     }
 }
