@@ -17,7 +17,7 @@ use crate::responses::{self, Answer, SNAPSHOT, plain};
 use crate::route::View;
 use crate::settings::{Access, Settings};
 use crate::state::State;
-use crate::steps::{about, step};
+use crate::steps::{note_ref, step};
 use crate::target::key_of;
 use crate::transfer::{send, set};
 use crate::v2;
@@ -59,7 +59,7 @@ pub(crate) async fn answer(
         };
     };
     let settings = &state.settings;
-    about(&wanted.mount.name, wanted.version);
+    note_ref(&wanted.mount.name, wanted.version);
     if !wanted.is_directory && is_never(wanted.view, &key) {
         let mut response = plain(&not_found());
         let is_fixed = wanted.version.parse::<SnapshotId>().is_ok();

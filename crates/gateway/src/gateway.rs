@@ -21,7 +21,7 @@ use crate::responses::{self, Answer, SNAPSHOT, json, plain, text};
 use crate::route::Route;
 use crate::settings::Settings;
 use crate::state::State;
-use crate::steps::{about, step};
+use crate::steps::{note_ref, step};
 use crate::storage_meter::StorageMeter;
 use crate::target::Target;
 use crate::transfer::{send, set};
@@ -347,7 +347,7 @@ impl Gateway {
 
     /// Says which snapshot a version is, and where it stays.
     async fn resolve(&self, mount: &Mount, version: &str) -> Answer {
-        about(&mount.name, version);
+        note_ref(&mount.name, version);
         let found = mount.versions.find(version, Freshness::Now);
         let found = step("resolve", found).await?;
         let id = found.id.to_string();

@@ -261,28 +261,38 @@ impl Service {
 
     async fn answer(&self, request: Request<Incoming>, caller: &Caller) -> Response<Body> {
         let (head, _body) = request.into_parts();
-        if self.purpose == Purpose::Metrics {
-            return self.gateway.metrics_response(&head, caller);
-        }
-        let (response, observation) = self.observed(&head, caller).await;
+        let (response, observation) = match self.purpose {
+            Purpose::Metrics => return self.gateway.metrics_response(&head, caller),
+            Purpose::S3 => {
+                self.traced(&head, self.gateway.observed_s3(&head, caller))
+                    .await
+            }
+            Purpose::Gateway => {
+                self.traced(&head, self.gateway.observed(&head, caller))
+                    .await
+            }
+        };
         if let Some(log) = &self.log {
             log(&observation.line());
         }
         response
     }
 
-    async fn observed(&self, request: &Parts, caller: &Caller) -> (Response<Body>, Observation) {
-        let answered = async {
-            match self.purpose {
-                Purpose::S3 => self.gateway.observed_s3(request, caller).await,
-                Purpose::Gateway | Purpose::Metrics => self.gateway.observed(request, caller).await,
-            }
-        };
+    /// Answers a request, with a span if requests are traced.
+    async fn traced(
+        &self,
+        request: &Parts,
+        answered: impl Future<Output = (Response<Body>, Observation)>,
+    ) -> (Response<Body>, Observation) {
         #[cfg(feature = "otlp")]
         if let Some(traces) = &self.traces {
-            let several = self.gateway.state().mounts.len() > 1;
-            return traces.traced(request, several, answered).await;
+            let has_many_repositories = self.gateway.state().mounts.len() > 1;
+            return traces
+                .traced(request, has_many_repositories, answered)
+                .await;
         }
+        #[cfg(not(feature = "otlp"))]
+        let _ = request;
         answered.await
     }
 }

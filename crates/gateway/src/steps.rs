@@ -3,9 +3,9 @@
 //! The span of the request is in the context that is current while it is answered. So nothing has to be handed down.
 
 #[cfg(feature = "otlp")]
-pub(crate) use traced::{Operation, about, step};
+pub(crate) use traced::{Operation, note_ref, step, within_step};
 #[cfg(not(feature = "otlp"))]
-pub(crate) use untraced::{Operation, about, step};
+pub(crate) use untraced::{Operation, note_ref, step, within_step};
 
 #[cfg(feature = "otlp")]
 mod traced {
@@ -19,10 +19,14 @@ mod traced {
     const NAME: usize = 256;
 
     /// Notes the repository and the ref that the request is about.
-    pub(crate) fn about(repository: &str, version: &str) {
+    pub(crate) fn note_ref(repository: &str, version: &str) {
         Context::map_current(|context| {
+            let span = context.span();
+            if !span.is_recording() {
+                return;
+            }
             let name = |text: &str| text[..text.floor_char_boundary(NAME)].to_owned();
-            context.span().set_attributes([
+            span.set_attributes([
                 KeyValue::new("icefield.repository", name(repository)),
                 KeyValue::new("icefield.ref", name(version)),
             ]);
@@ -39,6 +43,11 @@ mod traced {
                 output
             }
         }
+    }
+
+    /// Lets a task of its own belong to the current step.
+    pub(crate) fn within_step<F: Future>(task: F) -> impl Future<Output = F::Output> {
+        task.with_current_context()
     }
 
     /// An operation of storage, from its beginning until the value is dropped.
@@ -85,10 +94,14 @@ mod traced {
 
 #[cfg(not(feature = "otlp"))]
 mod untraced {
-    pub(crate) fn about(_: &str, _: &str) {}
+    pub(crate) fn note_ref(_: &str, _: &str) {}
 
     pub(crate) fn step<F>(_: &'static str, future: F) -> F {
         future
+    }
+
+    pub(crate) fn within_step<F>(task: F) -> F {
+        task
     }
 
     #[derive(Debug)]

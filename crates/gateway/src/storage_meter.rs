@@ -163,7 +163,7 @@ impl Storage for MeteredStorage {
         options: &GetOptions,
     ) -> Option<Result<Object, StorageError>> {
         let object = self.inner.try_get_blocking(key, options)?;
-        // Begun when it is known that there is one; it reads memory, which takes no time.
+        // The read is over when it is known that there is one: its span has no duration.
         let operation = Operation::begin("storage get", key.as_str());
         operation.end(self.meter.count("get", &object));
         Some(object.map(|object| self.counted(object)))

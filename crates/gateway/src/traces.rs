@@ -1,7 +1,8 @@
 //! Traces of requests, sent to a collector of OpenTelemetry: OTLP over HTTP, in Protocol Buffers.
 //!
 //! Each request is a span, of the attributes that OpenTelemetry names for servers of HTTP. Its steps and the operations of storage are
-//! spans below it ([`steps`](crate::steps)). Neither the URL nor headers are recorded, so that no token is.
+//! spans below it ([`steps`](crate::steps)). No query is recorded, and of headers only `User-Agent` and the context of the trace, so that no
+//! token is.
 
 mod collector;
 
@@ -45,16 +46,18 @@ pub enum TracesError {
         /// Its value.
         value: String,
     },
-    /// A variable or the URL has a value that means nothing.
-    #[error("traces cannot be sent")]
+    /// The address of the collector is no URL, or another setting of the exporter is wrong.
+    #[error(
+        "traces cannot be sent: OTEL_EXPORTER_OTLP_ENDPOINT has to be a URL such as http://127.0.0.1:4318"
+    )]
     Settings(#[source] Box<dyn Error + Send + Sync>),
     /// The client cannot be made.
-    #[error("there is no client to send traces with")]
+    #[error("the HTTP client that sends traces cannot be made")]
     Client(#[source] Box<dyn Error + Send + Sync>),
 }
 
 /// Traces for a collector. Clones send through one queue, which is bounded: what a collector does not take is lost, and no request
-/// waits for it.
+/// waits for it. [`Traces::finish`] ends them; the drop of the last clone blocks its thread for some seconds instead.
 #[derive(Clone)]
 pub struct Traces {
     provider: SdkTracerProvider,
@@ -68,7 +71,8 @@ impl Traces {
     /// It has to be called within a runtime of tokio, in which the spans are sent.
     ///
     /// # Errors
-    /// A variable that means nothing, or asks for another protocol than `http/protobuf`.
+    /// A variable asks for another protocol than `http/protobuf` or names no URL, or there is no runtime. Unknown values of other
+    /// variables count as their defaults.
     pub fn from_environment(report: TraceReport) -> Result<Option<Self>, TracesError> {
         let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let is_named = [
@@ -102,14 +106,13 @@ impl Traces {
     /// It has to be called within a runtime of tokio, in which the spans are sent.
     ///
     /// # Errors
-    /// Text that is no URL, or a variable that means nothing.
+    /// The text is no URL, or there is no runtime.
     pub fn to(url: &str, report: TraceReport) -> Result<Self, TracesError> {
         Self::with(Some(url), report)
     }
 
     fn with(url: Option<&str>, report: TraceReport) -> Result<Self, TracesError> {
-        let collector =
-            Collector::new(report).map_err(|error| TracesError::Client(error.into()))?;
+        let collector = Collector::new(report).map_err(TracesError::Client)?;
         let mut exporter = SpanExporter::builder()
             .with_http()
             .with_protocol(Protocol::HttpBinary)
@@ -142,11 +145,11 @@ impl Traces {
         let _ = tokio::task::spawn_blocking(finish).await;
     }
 
-    /// Traces a request while it is answered. `several`: whether the first part of a path is the name of a repository.
+    /// Traces a request while it is answered. `has_many_repositories`: whether the first part of a path is the name of one.
     pub(crate) async fn traced(
         &self,
         request: &Parts,
-        several: bool,
+        has_many_repositories: bool,
         answered: impl Future<Output = (Response<Body>, Observation)>,
     ) -> (Response<Body>, Observation) {
         let headers = HeaderExtractor(&request.headers);
@@ -157,10 +160,31 @@ impl Traces {
             .with_kind(SpanKind::Server)
             .start_with_context(&self.tracer, &parent);
         let context = parent.with_span(span).with_value(self.tracer.clone());
+        let unanswered = Unanswered(Some(context.clone()));
         let (response, observation) = answered.with_context(context.clone()).await;
-        describe(&context, &observation, several);
+        unanswered.end();
+        describe(&context, &observation, has_many_repositories);
         context.span().end();
         (response, observation)
+    }
+}
+
+/// The span of a request until there is a response. A client that leaves drops it.
+struct Unanswered(Option<Context>);
+
+impl Unanswered {
+    fn end(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        if let Some(context) = self.0.take() {
+            let span = context.span();
+            span.set_attribute(KeyValue::new("error.type", "cancelled"));
+            span.end();
+        }
     }
 }
 
@@ -185,7 +209,7 @@ fn resource() -> Resource {
 }
 
 /// Names the span of a request, and gives it the attributes of OpenTelemetry's conventions for HTTP.
-fn describe(context: &Context, seen: &Observation, several: bool) {
+fn describe(context: &Context, seen: &Observation, has_many_repositories: bool) {
     let span = context.span();
     let method = match seen.method {
         "other" => "_OTHER",
@@ -203,7 +227,7 @@ fn describe(context: &Context, seen: &Observation, several: bool) {
         KeyValue::new("url.scheme", "http"),
         KeyValue::new("client.address", seen.remote.to_string()),
     ]);
-    match template(seen.route, several) {
+    match template(seen.route, has_many_repositories) {
         Some(route) => {
             span.update_name(format!("{word} {route}"));
             span.set_attribute(KeyValue::new("http.route", route));
@@ -224,7 +248,7 @@ fn describe(context: &Context, seen: &Observation, several: bool) {
 }
 
 /// Returns the template of the paths of a route; `None` for requests that were refused before their path was read.
-fn template(route: &str, several: bool) -> Option<String> {
+fn template(route: &str, has_many_repositories: bool) -> Option<String> {
     let (within, path) = match route {
         "v3" => (true, "/{ref}/{path}"),
         "v2" => (true, "/-/v2/{ref}/{path}"),
@@ -243,7 +267,7 @@ fn template(route: &str, several: bool) -> Option<String> {
         "s3" => (false, "/{bucket}/{key}"),
         _ => return None,
     };
-    Some(match within && several {
+    Some(match within && has_many_repositories {
         true => format!("/{{repository}}{path}"),
         false => path.to_owned(),
     })

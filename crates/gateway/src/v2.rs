@@ -12,6 +12,7 @@ use crate::documents::DocumentForm;
 use crate::failure::Failure;
 use crate::mount::Mount;
 use crate::object::Object;
+use crate::steps::within_step;
 use crate::v2_tree::{ARRAY, ATTRIBUTES, CONSOLIDATED, GROUP, Tree, make};
 use crate::v3::{self, Found};
 use crate::versions::Version;
@@ -108,10 +109,10 @@ pub(crate) async fn tree(mount: &Mount, version: &Version) -> Result<Arc<Tree>, 
         mount.documents.nodes(),
     );
     // A task of its own: a client that leaves does not take the work with it that the next one would begin anew.
-    let made = tokio::spawn(async move {
+    let made = tokio::spawn(within_step(async move {
         let made = async { make(&version, limit).await.map(Arc::new) };
         trees.get_or_insert_async(&version.id, made).await
-    });
+    }));
     made.await
         .unwrap_or_else(|error| Err(Failure::damage(format!("{error}"))))
 }

@@ -124,7 +124,7 @@ pub(super) async fn run(context: &Context, grants: &[String], args: Serve) -> Re
     };
     Output::new(args.output).facts(&facts, show)?;
     let logged = |server: Server| {
-        let server = traces.of(server);
+        let server = traces.attach(server);
         match args.access_log {
             true => server.access_log(Arc::new(|line| {
                 // A log that cannot be written does not end the server.

@@ -227,9 +227,10 @@ fn collector() -> (String, std::sync::mpsc::Receiver<(String, Vec<u8>)>) {
                 .find_map(|line| line.strip_prefix("content-length:"));
             let mut body = vec![0; length.unwrap().trim().parse().unwrap()];
             stream.read_exact(&mut body).unwrap();
+            // Before the reply, after which the server may end.
+            sender.send((head, body)).unwrap();
             let reply = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
             stream.get_mut().write_all(reply.as_bytes()).unwrap();
-            sender.send((head, body)).unwrap();
         }
     });
     (url, requests)

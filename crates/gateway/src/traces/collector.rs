@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use tokio::runtime::Handle;
 
-/// Where it is said that a collector is not reached, and that it is reached again: once each time.
+/// Takes the message that a collector is not reached, and the one that it is reached again: each once.
 pub type TraceReport = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// How long making a connection may take.
@@ -27,7 +27,7 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    pub(super) fn new(report: TraceReport) -> reqwest::Result<Self> {
+    pub(super) fn new(report: TraceReport) -> Result<Self, Box<dyn Error + Send + Sync>> {
         // The client panics where no implementation of TLS is chosen. One that was chosen before stays.
         let _chosen_before = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder()
@@ -39,14 +39,14 @@ impl Collector {
             .build()?;
         Ok(Self {
             client,
-            runtime: Handle::current(),
+            runtime: Handle::try_current()?,
             report,
             is_lost: AtomicBool::new(false),
         })
     }
 
-    /// Says that the collector is not reached, or is reached again, unless that was said last.
-    fn tell(&self, problem: Option<&str>) {
+    /// Reports that the collector is not reached, or is reached again, unless that was reported last.
+    fn report_change(&self, problem: Option<&str>) {
         let was_lost = self.is_lost.swap(problem.is_some(), Ordering::Relaxed);
         match problem {
             Some(problem) if !was_lost => (self.report)(&format!(
@@ -76,9 +76,9 @@ impl HttpClient for Collector {
             Err(ended) => Err(ended.into()),
         };
         match &answer {
-            Ok(response) if response.status().is_success() => self.tell(None),
-            Ok(response) => self.tell(Some(&format!("it answers {}", response.status()))),
-            Err(error) => self.tell(Some(&with_causes(&**error))),
+            Ok(response) if response.status().is_success() => self.report_change(None),
+            Ok(response) => self.report_change(Some(&format!("it answers {}", response.status()))),
+            Err(error) => self.report_change(Some(&with_causes(&**error))),
         }
         answer
     }
@@ -108,9 +108,8 @@ fn patience() -> Duration {
         "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
         "OTEL_EXPORTER_OTLP_TIMEOUT",
     ];
-    let set = variables
+    let millis = variables
         .into_iter()
-        .find_map(|name| std::env::var(name).ok());
-    let millis = set.and_then(|text| text.parse().ok());
+        .find_map(|name| std::env::var(name).ok()?.parse().ok());
     millis.map_or(PATIENCE, Duration::from_millis)
 }

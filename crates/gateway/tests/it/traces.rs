@@ -224,10 +224,10 @@ async fn no_token_is_in_a_trace() {
 }
 
 #[tokio::test]
-async fn a_collector_that_does_not_answer_delays_nothing_and_is_told_once() {
+async fn a_collector_that_is_not_reached_is_reported_once() {
     let (store, _) = Store::small().await;
     let reports = Reports::default();
-    // Nothing listens there, and the password is nobody's business.
+    // Nothing listens there, and the report must not have the password.
     let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = free.local_addr().unwrap();
     drop(free);

@@ -36,7 +36,7 @@ mod collected {
             })
         }
 
-        pub(crate) fn of(&self, server: Server) -> Server {
+        pub(crate) fn attach(&self, server: Server) -> Server {
             match &self.0 {
                 Some(traces) => server.traces(traces.clone()),
                 None => server,
@@ -79,7 +79,7 @@ mod missing {
             Ok(Self)
         }
 
-        pub(crate) fn of(&self, server: Server) -> Server {
+        pub(crate) fn attach(&self, server: Server) -> Server {
             server
         }
 
