@@ -9,7 +9,7 @@ use icefield_format::{
 };
 use icefield_storage::{Compared, PutMode, PutOutcome, StorageExt};
 
-use super::object::{RepoObject, RepoState};
+use super::object::{RepoObject, RepoState, config_in};
 use crate::create::Creation;
 use crate::{BranchName, FetchError, RefsError};
 
@@ -50,6 +50,7 @@ impl RepoObject {
     /// Writes the object, if there is none.
     pub(crate) async fn create_with(&self, info: RepoInfo) -> Result<Creation, RefsError> {
         let shared = self.shared();
+        let config = config_in(&info)?;
         let bytes = info.encode(&shared.writer);
         let bytes = bytes.map_err(icefield_format::RepoEditError::from)?;
         let options = self.put_options(PutMode::Create);
@@ -59,9 +60,10 @@ impl RepoObject {
         let version = match put.await? {
             PutOutcome::Written(written) => written.version,
             // It may be the answer to a repetition of our own request, sent by a client below us.
-            PutOutcome::Refused => match shared.storage.compare(&shared.key, &bytes).await? {
-                Compared::Same(version) => version,
-                Compared::Other | Compared::Absent => return Ok(Creation::Exists),
+            PutOutcome::Refused => match shared.storage.compare(&shared.key, &bytes).await {
+                Ok(Compared::Same(version)) => version,
+                Ok(Compared::Other | Compared::Absent) => return Ok(Creation::Exists),
+                Err(source) => return Ok(Creation::Unknown(source)),
             },
             PutOutcome::Unknown(source) => {
                 match shared.storage.compare(&shared.key, &bytes).await {
@@ -74,12 +76,11 @@ impl RepoObject {
         if let Err(source) = shared.storage.sync().await {
             return Ok(Creation::Unknown(source));
         }
-        let state = Arc::new(RepoState {
+        self.remember(&Arc::new(RepoState {
             info,
             version,
             bytes,
-        });
-        self.remember(&state);
-        Ok(Creation::Created(state.config()?))
+        }));
+        Ok(Creation::Created(config))
     }
 }

@@ -282,14 +282,18 @@ impl RepoState {
 
     /// Returns the stored configuration.
     pub(crate) fn config(&self) -> Result<Option<StoredConfig>, RefsError> {
-        let Some(version) = config_state(&self.info) else {
-            return Ok(None);
-        };
-        let config = self.info.config();
-        let config = config.map_err(RefsError::config_in_repo)?;
-        let config = config.unwrap_or_default();
-        Ok(Some(StoredConfig { config, version }))
+        config_in(&self.info)
     }
+}
+
+/// Returns the configuration in a state.
+pub(super) fn config_in(info: &RepoInfo) -> Result<Option<StoredConfig>, RefsError> {
+    let Some(version) = config_state(info) else {
+        return Ok(None);
+    };
+    let config = info.config().map_err(RefsError::config_in_repo)?;
+    let config = config.unwrap_or_default();
+    Ok(Some(StoredConfig { config, version }))
 }
 
 /// Returns the later of the clock's time and the microsecond after the newest entry of the log.
