@@ -156,8 +156,8 @@ impl Settings {
 
     /// Sets the number of manifests that a commit sends at the same time; at least one.
     #[must_use]
-    pub fn with_concurrent_manifests(mut self, requests: usize) -> Self {
-        self.concurrent_manifests = requests.max(1);
+    pub fn with_concurrent_manifests(mut self, manifests: usize) -> Self {
+        self.concurrent_manifests = manifests.max(1);
         self
     }
 

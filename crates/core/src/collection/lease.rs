@@ -94,16 +94,26 @@ impl Lease {
         storage: &dyn Storage,
         entropy: &dyn Entropy,
     ) -> Result<Key, StorageError> {
+        let key = Self::draw_key(entropy);
+        Self::create_at(storage, &key).await?;
+        Ok(key)
+    }
+
+    /// Returns a key of which no other lease knows.
+    pub(crate) fn draw_key(entropy: &dyn Entropy) -> Key {
         let mut id = [0; 12];
         entropy.fill(&mut id);
-        let key = Self::key(id);
+        Self::key(id)
+    }
+
+    /// Creates a lease that holds back everything, at a key that was drawn.
+    pub(crate) async fn create_at(storage: &dyn Storage, key: &Key) -> Result<(), StorageError> {
         let file = LeaseFile {
             started: 0,
             renewed: None,
             nonce: String::new(),
         };
-        create(storage, &key, file.encode()).await?;
-        Ok(key)
+        create(storage, key, file.encode()).await
     }
 
     /// Writes or renews a lease at a time of the store.
@@ -119,7 +129,7 @@ impl Lease {
             .map(drop)
     }
 
-    /// Renews a lease that lies [ahead](Self::is_from_future) for its session, which may be dead: for one floor it holds back
+    /// Renews a lease that is [from the future](Self::is_from_future) for its session, which may be dead: for one floor it holds back
     /// everything, and not until the date that it gives. One that its session renews meanwhile stays as it is.
     ///
     /// # Errors

@@ -105,7 +105,7 @@ impl CollectionState {
         self.phase != CollectionPhase::Done && said > now.saturating_add(micros(CLOCK_TOLERANCE))
     }
 
-    /// Replaces a stored state that lies [ahead](Self::is_from_future) by one that says the same as of now: if its collection is
+    /// Replaces a stored state that is [from the future](Self::is_from_future) by one that says the same as of now: if its collection is
     /// dead, others wait for an hour, as for any that was stopped; if not, it finds out and stops. A state that was replaced
     /// meanwhile stays as it is.
     ///

@@ -160,12 +160,16 @@ impl Session {
     /// Writes the lease that holds back everything, under a name of its own. Returns its key, too.
     async fn hold_all(&self) -> Result<(Key, WrittenLease), SessionError> {
         let shared = self.shared();
-        let mut hold = self.lease().hold.lock().await;
+        let mut holds = self.lease().holds.lock().await;
         let told = WrittenLease::of_hold(&*shared.clock);
-        let key = Lease::create(&*shared.storage, &*shared.entropy).await?;
+        let key = Lease::draw_key(&*shared.entropy);
+        // Recorded first: a commit that is given up here leaves no lease that the session does not end.
+        holds.push(key.clone());
+        Lease::create_at(&*shared.storage, &key).await?;
         // A look from now on sees every collection that began before this lease was there.
-        if let Some(before) = hold.replace(key.clone()) {
-            end(shared, before).await;
+        while holds.len() > 1 {
+            end(shared, holds[0].clone()).await;
+            holds.remove(0);
         }
         Ok((key, told))
     }
@@ -275,8 +279,8 @@ impl Session {
         let (shared, lease) = (self.shared(), self.lease());
         let told = lease.told.lock().await.take();
         let own = told.and(lease.id.get()).map(|id| Lease::key(*id));
-        let hold = lease.hold.lock().await.take();
-        for key in own.into_iter().chain(hold) {
+        let holds = std::mem::take(&mut *lease.holds.lock().await);
+        for key in own.into_iter().chain(holds) {
             end(shared, key).await;
         }
     }

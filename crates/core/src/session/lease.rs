@@ -52,7 +52,7 @@ pub(crate) struct SessionLease {
     /// ahead, or without a floor. The session counts as old from then on.
     pub(super) exposed: AtomicBool,
     /// A lease beside it, of a session that takes chunks over from elsewhere.
-    pub(super) hold: Mutex<Option<Key>>,
+    pub(super) holds: Mutex<Vec<Key>>,
 }
 
 /// A lease that was written.
@@ -103,7 +103,7 @@ impl SessionLease {
             written: std::sync::Mutex::new(None),
             guarded: AtomicBool::new(false),
             exposed: AtomicBool::new(false),
-            hold: Mutex::new(None),
+            holds: Mutex::default(),
         }
     }
 
