@@ -112,7 +112,7 @@ def with_s3():
     known = os.environ.get("ICEFIELD_NETCDF_S3")
     if known:
         return known
-    # Where it could not be built, another one may do. Should one of them have it one day, this case tells.
+    # Where it could not be built, another one may do. This case fails when one of them has it.
     for candidate in (None, library()):
         _, _, told = dump(candidate, "https://127.0.0.1:1/bucket/key#mode=zarr,s3", "-h")
         assert WITHOUT in told, f"netCDF-C has S3 now ({candidate or NCDUMP}): use it here. {told}"

@@ -1,1 +1,1 @@
-//! Nothing: the manifest is all there is.
+//! Has no code: cargo needs a target beside the manifest, which pins the source of netCDF-C.

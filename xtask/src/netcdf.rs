@@ -6,18 +6,19 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::once::once;
 use crate::stage::Outcome;
 use crate::{process, workspace};
 
-/// The variable that names the library to the tests of the gateway. One that is set already stands.
+/// The variable that names the library to the tests of the gateway. A value that the caller has set stays.
 pub const VARIABLE: &str = "ICEFIELD_NETCDF_S3";
 
 /// Where it is built, below the target directory.
 const DIRECTORY: &str = "netcdf-c";
+const LIBRARY: &str = "libnetcdf.so";
 const MANIFEST: &str = "interop/netcdf-c/Cargo.toml";
 const CRATE: &str = "netcdf-src";
 
@@ -45,18 +46,18 @@ const OPTIONS: [&str; 15] = [
 /// # Errors
 /// If the target directory cannot be written.
 pub fn built() -> Result<Outcome> {
-    if std::env::var_os(VARIABLE).is_some() {
+    if is_named() {
         return Ok(Outcome::Passed);
     }
     let (source, version) = match source() {
         Ok(found) => found,
-        Err(error) => return Ok(without(&format!("its source cannot be had: {error:#}"))),
+        Err(error) => return Ok(skipped(&format!("its source cannot be had: {error:#}"))),
     };
     let wanted = format!("{CRATE} {version} with {}", OPTIONS.join(" "));
     Ok(
         match once(DIRECTORY, &wanted, |directory| build(&source, directory))? {
             Ok(_) => Outcome::Passed,
-            Err(why) => without(&why),
+            Err(why) => skipped(&why),
         },
     )
 }
@@ -66,11 +67,15 @@ pub fn built() -> Result<Outcome> {
 /// # Errors
 /// If cargo does not tell where the target directory is.
 pub fn with_s3() -> Result<Option<PathBuf>> {
-    let made = workspace::target()?.join(DIRECTORY).join("libnetcdf.so");
-    Ok((std::env::var_os(VARIABLE).is_none() && made.exists()).then_some(made))
+    let made = workspace::target()?.join(DIRECTORY).join(LIBRARY);
+    Ok((!is_named() && made.exists()).then_some(made))
 }
 
-fn without(why: &str) -> Outcome {
+fn is_named() -> bool {
+    std::env::var_os(VARIABLE).is_some_and(|library| !library.is_empty())
+}
+
+fn skipped(why: &str) -> Outcome {
     Outcome::Skipped(format!(
         "netCDF-C does not read from `icefield serve`: {why}"
     ))
@@ -104,5 +109,10 @@ fn build(source: &Path, directory: &Path) -> Result<()> {
     process::run(&mut configure)?;
     let mut make = Command::new("cmake");
     make.arg("--build").arg(directory);
-    process::run(make.args(["--target", "netcdf", "--parallel", "2"]))
+    process::run(make.args(["--target", "netcdf", "--parallel", "2"]))?;
+    ensure!(
+        directory.join(LIBRARY).exists(),
+        "the build made no {LIBRARY}"
+    );
+    Ok(())
 }

@@ -21,12 +21,12 @@ pub fn once(
     let directory = workspace::target()?.join(name);
     let stamp = directory.join("icefield-stamp");
     if std::fs::read_to_string(&stamp).is_ok_and(|had| had == wanted) {
-        println!("{wanted} is ready: {}", directory.display());
+        println!("{name} is ready: {}", directory.display());
         return Ok(Ok(directory));
     }
     workspace::scratch(name)?;
     if let Err(error) = install(&directory) {
-        return Ok(Err(format!("{wanted} cannot be installed: {error:#}")));
+        return Ok(Err(format!("{wanted} cannot be made: {error:#}")));
     }
     std::fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))?;
     Ok(Ok(directory))
