@@ -51,8 +51,10 @@ export async function open(world, query = '', { theme = 'light', width = 1440, h
   // Chromium reports no end for a request of a worker that a navigation ends: the requests of the document before are dropped here.
   // `waitForNetworkIdle` would count them for ever.
   page.on('response', (response) => {
-    if (response.request().isNavigationRequest()) record.flying = new Set([response.request()]);
+    const request = response.request();
+    if (request.isNavigationRequest() && request.frame() === page.mainFrame()) record.flying = new Set([request]);
   });
+  page.on('workerdestroyed', () => record.flying.clear());
   for (const end of ['requestfinished', 'requestfailed']) page.on(end, (request) => record.flying.delete(request));
   page.on('response', (response) => {
     record.bytes += Number(response.headers()['content-length'] ?? 0);
