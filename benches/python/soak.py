@@ -164,7 +164,8 @@ def _soak(seconds: float, rate: float, folder: Path) -> dict[str, Any]:
     pace = Pace(rate)
     samples: list[tuple[float, Sample]] = []
     while True:
-        time.sleep(pace.wait(time.monotonic() - begun))
+        elapsed = time.monotonic() - begun
+        time.sleep(max(0.0, min(pace.wait(elapsed), seconds - elapsed)))
         if (now := time.monotonic() - begun) >= seconds:
             break
         # Between two rounds, when nothing is under way.

@@ -87,7 +87,9 @@ impl Soak {
         let (mut sampled, mut told) = (Duration::ZERO, Duration::ZERO);
         let mut samples: Vec<(Duration, Sample)> = Vec::new();
         loop {
-            clock.sleep(pace.wait(elapsed())).await;
+            let waited = elapsed();
+            let left = self.lasts.saturating_sub(waited);
+            clock.sleep(pace.wait(waited).min(left)).await;
             let now = elapsed();
             if now >= self.lasts {
                 break;

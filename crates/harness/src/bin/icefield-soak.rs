@@ -33,8 +33,8 @@ fn main() -> anyhow::Result<ExitCode> {
         rate: args.rate,
         folder: args.folder,
     };
-    // Numbers of threads of its own, so that two machines have as many. The pool for blocking work grows with a burst and shrinks
-    // ten seconds later: one that any round fills does not tell of the load of the machine.
+    // Fixed numbers of threads, so that two machines have as many. The pool for blocking work grows with a burst and shrinks
+    // ten seconds later: any round fills one of this size, whatever the load of the machine.
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(4)
