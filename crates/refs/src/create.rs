@@ -103,7 +103,7 @@ pub struct NewRepository {
 #[must_use = "there may be no repository"]
 pub enum Creation {
     /// The repository was created, and this configuration with it. In spec version 1 the configuration is an edit of its own.
-    Created(Option<StoredConfig>),
+    Created(Option<Box<StoredConfig>>),
     /// The place holds a repository already.
     Exists,
     /// The place holds this object, which is in the way.

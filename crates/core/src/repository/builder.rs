@@ -232,7 +232,7 @@ impl RepositoryBuilder {
             error => RepositoryError::from(error),
         });
         let mut stored = match created? {
-            Creation::Created(stored) => stored,
+            Creation::Created(stored) => stored.map(|stored| *stored),
             Creation::Exists => return Err(RepositoryError::AlreadyExists { location }),
             Creation::NotEmpty(key) => return Err(RepositoryError::NotEmpty { location, key }),
             Creation::Unknown(source) => {

@@ -50,7 +50,7 @@ impl RepoObject {
     /// Writes the object, if there is none.
     pub(crate) async fn create_with(&self, info: RepoInfo) -> Result<Creation, RefsError> {
         let shared = self.shared();
-        let config = config_in(&info)?;
+        let config = config_in(&info)?.map(Box::new);
         let bytes = info.encode(&shared.writer);
         let bytes = bytes.map_err(icefield_format::RepoEditError::from)?;
         let options = self.put_options(PutMode::Create);
