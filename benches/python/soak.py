@@ -80,7 +80,8 @@ class Life:
         self._begin()
 
     def _begin(self) -> None:
-        self.storage = icefield.local_filesystem_storage(str(self.folder))
+        self.place = self.folder / str(self.round)
+        self.storage = icefield.local_filesystem_storage(str(self.place))
         self.repository = icefield.Repository.create(self.storage, spec_version=self.version)
         with self.repository.transaction("main", message="prepare") as store:
             group = zarr.create_group(store)
@@ -90,7 +91,7 @@ class Life:
     def live(self) -> None:
         """Does a bit of everything."""
         if self.round % RENEWED == RENEWED - 1:
-            shutil.rmtree(self.folder)
+            shutil.rmtree(self.place)
             self._begin()
         if self.round % REOPENED == REOPENED - 1:
             self.repository = icefield.Repository.open(self.storage)

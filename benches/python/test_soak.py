@@ -45,6 +45,9 @@ def test_a_repository_is_replaced_by_one_without_its_history(
     assert len(list(life.repository.ancestry(branch="main"))) == 3
     assert np.flatnonzero(life.values).tolist() == [3]
     assert (life.round, life.commits) == (4, 5)
+    life.live()
+    assert (life.commits, life.forks) == (7, 4)
+    assert len(list((tmp_path / "repository").iterdir())) == 1
 
 
 def test_rounds_begin_when_they_are_due_and_late_ones_are_left_out() -> None:

@@ -76,6 +76,8 @@ impl fmt::Display for Counts {
 pub struct Life {
     folder: PathBuf,
     spec: SpecVersion,
+    /// The folder of the repository, in `folder`.
+    place: PathBuf,
     location: Location,
     repository: Repository,
     /// The byte that each chunk consists of.
@@ -84,20 +86,26 @@ pub struct Life {
 }
 
 impl Life {
-    /// Creates the repository.
+    /// Creates the first repository in a folder.
     ///
     /// # Errors
     /// Errors of the engine.
     pub async fn begin(folder: &Path, spec: SpecVersion) -> anyhow::Result<Self> {
-        let location = Location::of_path(folder);
+        Self::begin_with(folder, spec, Counts::default()).await
+    }
+
+    async fn begin_with(folder: &Path, spec: SpecVersion, counts: Counts) -> anyhow::Result<Self> {
+        let place = folder.join(counts.rounds.to_string());
+        let location = Location::of_path(&place);
         work::prepare(&location, spec).await?;
         Ok(Self {
             folder: folder.to_owned(),
             spec,
+            place,
             repository: open(&location).await?,
             location,
             values: vec![None; CHUNKS as usize],
-            counts: Counts::default(),
+            counts,
         })
     }
 
@@ -136,10 +144,8 @@ impl Life {
 
     /// Replaces the repository by a new one.
     async fn renew(&mut self) -> anyhow::Result<()> {
-        std::fs::remove_dir_all(&self.folder)?;
-        let renewed = Self::begin(&self.folder, self.spec).await?;
-        let counts = self.counts;
-        *self = Self { counts, ..renewed };
+        std::fs::remove_dir_all(&self.place)?;
+        *self = Self::begin_with(&self.folder, self.spec, self.counts).await?;
         Ok(())
     }
 
