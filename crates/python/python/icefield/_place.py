@@ -26,7 +26,9 @@ __all__ = ["Place", "forget_all", "grants", "missing"]
 
 _KEPT = 16
 _open: OrderedDict[bytes, _native.Task[_native.Repository]] = OrderedDict()
-"""The repositories that this process has opened, or is opening, for unpickled objects, by the pickle of their `Place`.
+"""The repositories that this process has opened, or is opening, for unpickled objects.
+
+The key is the pickle of their `Place`, and the identity of its directory on a local disk.
 
 The order is that of the last use.
 
@@ -78,7 +80,7 @@ class Place:
 
     @contextmanager
     def _opening(self) -> Iterator[_native.Task[_native.Repository]]:
-        key = pickle.dumps((self.storage, self.config, self.access))
+        key = pickle.dumps((self.storage, self.config, self.access, self.storage._directory()))
         with shared(_open, key, self._begin) as task:
             yield task
         # It may be gone: another caller gave up and removed it, or newer entries replaced it.

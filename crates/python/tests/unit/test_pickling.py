@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import pickle
+import shutil
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -212,6 +213,19 @@ def test_a_fork_comes_back_without_being_opened(tmp_path: Path) -> None:
     assert "_session" not in vars(back)
     assert np.asarray(zarr.open_array(session.store, path="x", mode="r")[:]).tolist() == [1, 2, 0, 0]
     session.commit("merged")
+
+
+def test_a_repository_in_place_of_a_removed_one_is_opened_anew(tmp_path: Path) -> None:
+    place = str(tmp_path / "repository")
+    for value in (1, 2):
+        repository = icefield.Repository.create(icefield.local_filesystem_storage(place))
+        session = repository.writable_session("main")
+        zarr.create_array(session.store, name="a", shape=(4,), dtype="i4", fill_value=value)
+        session.commit("made")
+        for _ in range(2):
+            sent = again(repository.readonly_session("main"))
+            assert values(sent.store) == [value] * 4
+        shutil.rmtree(place)
 
 
 async def _listed(items: AsyncIterator[Any]) -> list[Any]:

@@ -123,6 +123,19 @@ class Storage(_Constructors):
         settings = StorageSettings._from_document(json.loads(document).get("storage") or {})
         warn_of(ineffective(settings, self._kind(), self.default_settings()), self._shown_place())
 
+    def _directory(self) -> tuple[int, int] | None:
+        """The device and inode of a local storage.
+
+        While a repository of a removed directory is open, a directory in its place has others.
+        """
+        if self._kind() != "local":
+            return None
+        try:
+            found = os.stat(self._description["path"])
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
     def _shown_place(self) -> str:
         return str(self._shown["type"])
 
