@@ -12,11 +12,13 @@ use prost::Message;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+/// The requests that arrived: the head and the body of each.
+type Requests = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
 #[derive(Clone)]
 pub(super) struct Collector {
     pub(super) address: SocketAddr,
-    /// Each request: its head and its body.
-    requests: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
+    requests: Requests,
 }
 
 impl Collector {
@@ -73,7 +75,7 @@ pub(super) fn texts(attributes: &[KeyValue]) -> BTreeMap<String, String> {
         .collect()
 }
 
-async fn answer(mut stream: TcpStream, status: u16, kept: Arc<Mutex<Vec<(String, Vec<u8>)>>>) {
+async fn answer(mut stream: TcpStream, status: u16, kept: Requests) {
     let mut bytes = Vec::new();
     loop {
         let end = loop {
