@@ -46,12 +46,16 @@ impl Body {
         }
     }
 
-    /// The body that stands for a failure where a status would be taken for absence: one byte, which is no chunk of more
-    /// than one byte, and which no codec decodes.
-    pub(crate) fn instead_of(failure: &Failure) -> Self {
+    /// The body that stands for a failure where a status would be taken for absence: one byte, which no codec decodes. For an
+    /// object that has one byte itself it is two.
+    pub(crate) fn instead_of(failure: &Failure, length: Option<u64>) -> Self {
+        let bytes: &'static [u8] = match length {
+            Some(1) => b"\xff\xff",
+            _ => b"\xff",
+        };
         Self {
             failure: Some(failure.status),
-            ..Bytes::from_static(b"\xff").into()
+            ..Bytes::from_static(bytes).into()
         }
     }
 
@@ -112,5 +116,19 @@ impl http_body::Body for Body {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_for_a_failure_has_another_length_than_the_object() {
+        let failure = Failure::damage("the object is missing".to_owned());
+        for length in [None, Some(0), Some(2), Some(600)] {
+            assert_eq!(Body::instead_of(&failure, length).length(), 1);
+        }
+        assert_eq!(Body::instead_of(&failure, Some(1)).length(), 2);
     }
 }

@@ -62,21 +62,20 @@ pub(crate) async fn answer(
     note_ref(&wanted.mount.name, wanted.version);
     if !wanted.is_directory && is_never(wanted.view, &key) {
         let mut response = plain(&not_found());
-        let is_fixed = wanted.version.parse::<SnapshotId>().is_ok();
-        let stability = if is_fixed {
-            Stability::Fixed
-        } else {
-            Stability::Moving
+        let snapshot = wanted.version.parse::<SnapshotId>().ok();
+        let stability = match snapshot {
+            Some(id) => {
+                set(response.headers_mut(), SNAPSHOT, &id.to_string());
+                Stability::Fixed
+            }
+            None => Stability::Moving,
         };
         set(
             response.headers_mut(),
             CACHE_CONTROL,
             &cache_control(stability, settings),
         );
-        return DataAnswer {
-            response,
-            snapshot: None,
-        };
+        return DataAnswer { response, snapshot };
     }
     // A document shows the branch as it is now; the chunks that follow come from there, unless the branch moves meanwhile.
     let freshness = match is_opened(&key, wanted.is_directory) && request.method == Method::GET {

@@ -25,7 +25,7 @@ pub(crate) fn plain(failure: &Failure) -> Response<Body> {
 /// it is a chunk that cannot be decoded.
 pub(crate) fn failed(failure: &Failure, request: &Parts) -> Response<Body> {
     match is_misread(failure, request) {
-        true => undecodable(failure),
+        true => undecodable(failure, None),
         false => plain(failure),
     }
 }

@@ -49,7 +49,7 @@ pub(crate) async fn answer(
             failure.status = StatusCode::FORBIDDEN;
         }
         match is_chunk_path(request) && is_misread(&failure, request) {
-            true => undecodable(&failure),
+            true => undecodable(&failure, None),
             false => failed(&failure),
         }
     });

@@ -94,7 +94,7 @@ pub(crate) async fn send(
         *response.body_mut() = match read {
             Ok(body) => body,
             Err(failure) if is_misread(&failure, request) => {
-                return Ok(undecodable(&failure));
+                return Ok(undecodable(&failure, Some(object.length)));
             }
             Err(failure) => return Err(failure),
         };
@@ -102,15 +102,15 @@ pub(crate) async fn send(
     Ok(response)
 }
 
-/// A response of one byte, which a client takes for the chunk only if that has one byte, too. It has no tag, nothing keeps it, and a
-/// header has the status.
-pub(crate) fn undecodable(failure: &Failure) -> Response<Body> {
+/// A response of one byte, or of two for an object of which is known that it has one. A client takes it for the chunk only if that has one
+/// byte and its object was not found. It has no tag, nothing keeps it, and a header has the status.
+pub(crate) fn undecodable(failure: &Failure, length: Option<u64>) -> Response<Body> {
     tracing::warn!(
         "a byte is sent instead of a chunk, {}: {}",
         failure.status,
         failure.message
     );
-    let mut response = Response::new(Body::instead_of(failure));
+    let mut response = Response::new(Body::instead_of(failure, length));
     set(response.headers_mut(), CACHE_CONTROL, "no-store");
     set(response.headers_mut(), FAILURE, failure.status.as_str());
     response

@@ -67,6 +67,11 @@ pub(super) async fn run(context: &Context, grants: &[String], args: Serve) -> Re
     };
     let traces = Traces::start()?;
     let needs_token = matches!(settings.access, Access::Token(_));
+    if needs_token && args.s3_port.is_some() {
+        let problem = "the S3 port knows no token, so that every client could read there";
+        let hint = "leave out --s3-port, or say --public";
+        return Err(Failure::new(Exit::Usage, problem).hint(hint));
+    }
     let meter = StorageMeter::default();
     let mut served = Vec::new();
     for location in &args.locations {
@@ -93,11 +98,6 @@ pub(super) async fn run(context: &Context, grants: &[String], args: Serve) -> Re
     };
     let s3 = match args.s3_port {
         None => None,
-        Some(_) if needs_token => {
-            let problem = "the S3 port knows no token, so that every client could read there";
-            let hint = "leave out --s3-port, or say --public";
-            return Err(Failure::new(Exit::Usage, problem).hint(hint));
-        }
         Some(port) => {
             let address = SocketAddr::new(address, port);
             Some(bind(address, |address| Server::bind_s3(address, gateway.clone())).await?)

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use crate::world::{Store, World, array, bytes, chunk, commit, put};
 
-const COMMITS: u8 = 60;
+const COMMITS: u8 = 200;
 const CLIENTS: usize = 8;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -38,6 +38,13 @@ async fn eight_clients_read_a_branch_through_commits() {
                 assert_eq!(reply.status, 200);
                 let id = reply.header("x-icefield-snapshot").unwrap().to_owned();
                 seen.lock().unwrap().push((id, reply.body));
+                // The first version, again and again, while others commit.
+                let pinned = world.get(&format!("/{first}/a/c/{}", client % 2)).await;
+                assert_eq!((pinned.status, &pinned.body), (200, &bytes(0, 600)));
+                assert_eq!(
+                    pinned.header("x-icefield-snapshot"),
+                    Some(&*first.to_string())
+                );
             }
         }
     });
