@@ -2,7 +2,8 @@
 //!
 //! It must tell every change; it may tell more: an amended commit has the log of both. What it does not tell is not judged
 //! of the first snapshot after the initial one: expiration leaves such a snapshot with the log of a commit on top of another.
-//! Where `repo` names the logs of what expiration took out, all of them together must tell the change.
+//! Where `repo` names the logs of what expiration took out, all of them together must tell the change, if they reach back to the
+//! creation of the root: an expiration in version 1, before an upgrade, names no logs.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -133,9 +134,11 @@ pub(super) fn check(
     findings: &mut Vec<Finding>,
 ) -> Logged {
     let (parent, child) = (job.parent.as_deref(), &*job.snapshot);
-    let judge_all = job.judge_all || !job.pruned.is_empty();
-    let complete = parent.is_some_and(|parent| judge_all || parent.id() != SnapshotId::INITIAL);
     let told = LoggedNodes::of(logs);
+    let mut roots = child.nodes().filter(|it| it.path() == "/");
+    let reach_the_root = !job.pruned.is_empty() && roots.any(|it| told.new.contains(&it.id()));
+    let judge_all = job.judge_all || reach_the_root;
+    let complete = parent.is_some_and(|parent| judge_all || parent.id() != SnapshotId::INITIAL);
     // A node that was created and deleted in between is in both lists, and one that was updated before it was deleted in another two.
     let passing = |id: &&NodeId| !(told.deleted.contains(*id) && told.new.contains(*id));
     let stays = |id: &&NodeId| !told.deleted.contains(*id);

@@ -1,12 +1,15 @@
 //! Case C 37 of `docs/faults.md`: rebases, picks and comparisons over what has expired are right, or a typed error.
 
+use std::sync::Arc;
+
 use icefield_core::test_suite::walk::problems;
 use icefield_core::test_suite::words::*;
 use icefield_core::{
     BasicSolver, CommitOutcome, Conflict, RebaseError, RebaseOutcome, RepositoryError, Session,
     SnapshotId, VersionSelection,
 };
-use icefield_maintenance::Policy;
+use icefield_core::{Repository, UpgradeOptions};
+use icefield_maintenance::{Check, Policy};
 
 use super::{DAY, Lab, MONDAY, at};
 
@@ -298,4 +301,34 @@ async fn c37_where_a_log_in_between_is_lost_too_the_snapshot_keeps_its_parent_an
     all.reverse();
     assert_eq!(lab.history("main").await, all);
     assert_eq!(lab.history("dev").await, [dev, story.ids[0]]);
+}
+
+/// The simulated fleet with seed 301830: in version 1 nothing names the logs of what expired, and the upgrade cannot know them.
+#[tokio::test]
+async fn logs_that_expired_before_an_upgrade_are_not_missed_after_it() {
+    let mut lab = Lab::new().await;
+    let mut policy = Policy::default();
+    policy.last = 1;
+    let session = writer(&lab.repository).await;
+    set(&session, "/", group()).await;
+    commit(&session, "root").await;
+    lab.commit("main", MONDAY + 1).await;
+    lab.run(policy.clone()).await;
+    let builder = Repository::builder(Arc::clone(&lab.storage)).clock(Arc::new(lab.clock.clone()));
+    let upgraded = builder.upgrade(&UpgradeOptions::default()).await;
+    upgraded.expect("nothing disturbs it");
+    lab.repository = lab.open(&lab.storage).await;
+    lab.commit("main", MONDAY + 4).await;
+    lab.run(policy).await;
+    let info = lab
+        .repository
+        .snapshot_info(tip(&lab.repository, "main").await);
+    let info = info.await.expect("it is there");
+    assert_eq!(
+        (info.parent_id, info.pruned_logs.len()),
+        (Some(SnapshotId::INITIAL), 1)
+    );
+    let check = Check::new(Arc::clone(&lab.storage)).run(&()).await;
+    let check = check.expect("it can be read");
+    assert!(check.is_sound(), "{:?}", check.findings);
 }
