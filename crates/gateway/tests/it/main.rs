@@ -7,6 +7,7 @@ mod caching;
 mod clients;
 mod damage;
 mod documents;
+mod gate;
 mod limits;
 mod listings;
 mod operations;

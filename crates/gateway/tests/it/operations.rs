@@ -10,7 +10,8 @@ use icefield_gateway::{Access, Gateway, GatewayError, Served, Server, Settings, 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::world::{Store, World};
+use crate::gate::GatedStorage;
+use crate::world::{Store, World, array, bytes, chunk, commit, put};
 
 fn served(name: &str, store: &Store) -> Served {
     Served {
@@ -152,6 +153,64 @@ async fn a_server_that_is_told_to_stop_finishes_what_it_does() {
         TcpStream::connect(world.address).await.is_err(),
         "the port is closed"
     );
+}
+
+#[tokio::test]
+async fn a_server_that_is_told_to_stop_sends_the_bodies_that_it_has_begun() {
+    const LENGTH: usize = 4 << 20;
+    const PIECE: usize = 1 << 20;
+    let store = Store::new().await;
+    let session = store.session().await;
+    put(&session, "/a", &array(5)).await;
+    for at in 0..5_u8 {
+        chunk(&session, "/a", &[at.into()], bytes(at, LENGTH)).await;
+    }
+    commit(&session, "large").await;
+    let gate = GatedStorage::new(Arc::clone(&store.storage));
+    let store = Store {
+        storage: Arc::new(gate.clone()),
+        ..store
+    };
+    let mut settings = Settings::default();
+    settings.limits.piece = PIECE as u64;
+    settings.limits.stop_time = Duration::from_secs(600);
+    let mut world = World::with(&store, settings).await;
+    let address = world.address;
+    let test = async {
+        let mut clients = Vec::new();
+        for at in 0..5_u8 {
+            let mut client = TcpStream::connect(address).await.unwrap();
+            let request = format!("GET /main/a/c/{at} HTTP/1.1\r\nHost: {address}\r\n\r\n");
+            client.write_all(request.as_bytes()).await.unwrap();
+            clients.push((at, client, Vec::new()));
+            gate.under_way(clients.len()).await;
+        }
+        gate.let_pass(4);
+        for (_, client, taken) in &mut clients[..4] {
+            taken.resize(PIECE, 0);
+            client.read_exact(taken).await.unwrap();
+        }
+        // Four are in the middle of their bodies, and the last one has not got its head.
+        gate.under_way(5).await;
+        let running = world.stop();
+        while TcpStream::connect(address).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+        assert!(!running.is_finished(), "bodies are still to be sent");
+        gate.open();
+        for (at, mut client, mut taken) in clients {
+            client.read_to_end(&mut taken).await.unwrap();
+            assert!(taken.starts_with(b"HTTP/1.1 200 OK\r\n"), "{at}");
+            let head = taken.windows(4).position(|part| part == b"\r\n\r\n");
+            let body = &taken[head.unwrap() + 4..];
+            assert_eq!(body.len(), LENGTH, "{at}");
+            assert!(body == bytes(at, LENGTH), "{at}");
+        }
+        running.await.unwrap();
+    };
+    tokio::time::timeout(Duration::from_secs(60), test)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
