@@ -11,6 +11,7 @@ mod gate;
 mod limits;
 mod listings;
 mod operations;
+mod outages;
 mod s3;
 mod security;
 mod torn_reads;
