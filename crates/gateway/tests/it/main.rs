@@ -12,6 +12,7 @@ mod limits;
 mod listings;
 mod operations;
 mod outages;
+mod reads;
 mod s3;
 mod security;
 mod torn_reads;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use icefield::format::SpecVersion;
 use icefield::storage::Storage;
-use icefield::{MemoryStorage, Repository};
+use icefield::{MemoryStorage, Repository, Session};
 use serde_json::Value;
 
 use crate::world::{GROUP, Store, World, array, bytes, chunk, commit, put};
@@ -114,10 +114,8 @@ async fn an_array_that_format_2_cannot_spell_is_absent_and_listed() {
     );
 }
 
-#[tokio::test]
-async fn shards_are_cut_into_their_inner_chunks() {
-    let store = Store::new().await;
-    let session = store.session().await;
+/// Puts the array `/s` of two shards with four inner chunks each. The second shard has its first, third and fourth one.
+pub(crate) async fn put_sharded(session: &Session) {
     let sharded = r#"{
         "zarr_format": 3, "node_type": "array", "shape": [8], "data_type": "uint8", "fill_value": 0,
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4]}},
@@ -125,8 +123,7 @@ async fn shards_are_cut_into_their_inner_chunks() {
         "codecs": [{"name": "sharding_indexed", "configuration": {
             "chunk_shape": [1], "codecs": [{"name": "bytes"}], "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
             "index_location": "end"}}]}"#;
-    put(&session, "/", GROUP).await;
-    put(&session, "/s", sharded).await;
+    put(session, "/s", sharded).await;
     let mut shard = bytes(3, 1000);
     for (offset, length) in [
         (0_u64, 400_u64),
@@ -137,7 +134,15 @@ async fn shards_are_cut_into_their_inner_chunks() {
         shard.extend(offset.to_le_bytes());
         shard.extend(length.to_le_bytes());
     }
-    chunk(&session, "/s", &[1], shard).await;
+    chunk(session, "/s", &[1], shard).await;
+}
+
+#[tokio::test]
+async fn shards_are_cut_into_their_inner_chunks() {
+    let store = Store::new().await;
+    let session = store.session().await;
+    put(&session, "/", GROUP).await;
+    put_sharded(&session).await;
     commit(&session, "shards").await;
     let world = World::serving(&store).await;
     let document = world.get("/-/v2/main/s/.zarray").await.json();

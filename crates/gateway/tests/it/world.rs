@@ -116,6 +116,24 @@ impl World {
     }
 
     pub(crate) async fn granting(store: &Store, settings: Settings, access: VirtualAccess) -> Self {
+        let (gateway, counting) = Self::counted(store, settings, access).await;
+        Self::run(gateway, counting).await
+    }
+
+    /// A server that speaks the protocol of S3.
+    pub(crate) async fn s3(store: &Store, settings: Settings) -> Self {
+        let (gateway, counting) = Self::counted(store, settings, VirtualAccess::none()).await;
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let server = Server::bind_s3(address, gateway.clone()).await.unwrap();
+        Self::running(server, gateway, counting)
+    }
+
+    /// A gateway, and the counts of what it asks of storage.
+    async fn counted(
+        store: &Store,
+        settings: Settings,
+        access: VirtualAccess,
+    ) -> (Gateway, CountingStorage) {
         let counting = CountingStorage::new(Arc::clone(&store.storage));
         let meter = StorageMeter::default();
         let storage = meter.over(Arc::new(counting.clone()));
@@ -130,7 +148,7 @@ impl World {
             repository,
         };
         let gateway = Gateway::with(vec![served], settings, &meter, Arc::new(SystemClock));
-        Self::run(gateway.unwrap(), counting).await
+        (gateway.unwrap(), counting)
     }
 
     pub(crate) async fn run(gateway: Gateway, counting: CountingStorage) -> Self {
