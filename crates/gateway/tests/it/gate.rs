@@ -11,11 +11,17 @@ use icefield::storage::{
 };
 use tokio::sync::{Semaphore, watch};
 
+/// The reads of chunks under way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reads {
+    now: usize,
+    most: usize,
+}
+
 #[derive(Debug)]
 struct Gate {
     passes: Semaphore,
-    /// The number under way.
-    reads: watch::Sender<usize>,
+    reads: watch::Sender<Reads>,
 }
 
 /// Another store, whose reads of chunks wait at a gate and are counted until they end. Clones share the gate.
@@ -51,7 +57,12 @@ impl GatedStorage {
     /// Waits until so many reads are under way.
     pub(crate) async fn under_way(&self, reads: usize) {
         let mut seen = self.gate.reads.subscribe();
-        seen.wait_for(|seen| *seen >= reads).await.unwrap();
+        seen.wait_for(|seen| seen.now >= reads).await.unwrap();
+    }
+
+    /// Returns the most reads that were under way at once.
+    pub(crate) fn most(&self) -> usize {
+        self.gate.reads.borrow().most
     }
 }
 
@@ -60,14 +71,17 @@ struct UnderWay(Arc<Gate>);
 
 impl UnderWay {
     fn begin(gate: &Arc<Gate>) -> Self {
-        gate.reads.send_modify(|reads| *reads += 1);
+        gate.reads.send_modify(|reads| {
+            reads.now += 1;
+            reads.most = reads.most.max(reads.now);
+        });
         Self(Arc::clone(gate))
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.reads.send_modify(|reads| *reads -= 1);
+        self.0.reads.send_modify(|reads| reads.now -= 1);
     }
 }
 

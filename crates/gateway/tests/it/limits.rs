@@ -1,13 +1,15 @@
 //! Bounds: sizes, times, and what many clients at once may take.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use icefield::storage::{Clock as _, SystemClock};
-use icefield_gateway::Settings;
+use icefield_gateway::{Limits, Settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
+use crate::gate::GatedStorage;
 use crate::world::{Store, World, array, bytes, chunk, commit, put};
 
 /// Longer than anything here should take.
@@ -124,12 +126,15 @@ async fn a_client_that_takes_nothing_is_left() {
 
 /// Whether no connection but the one that asks is open.
 async fn is_given_up(world: &World) -> bool {
+    gauge(world, "icefield_http_connections").await == 1
+}
+
+/// The value of a gauge. The request for it is one of those in flight, and has a connection.
+async fn gauge(world: &World, name: &str) -> usize {
     let page = world.get("/-/metrics").await;
-    let line = page
-        .text()
-        .lines()
-        .find(|line| line.starts_with("icefield_http_connections "));
-    line.unwrap().ends_with(" 1")
+    let mut lines = page.text().lines();
+    let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.unwrap().parse().unwrap()
 }
 
 #[tokio::test]
@@ -210,18 +215,49 @@ async fn a_client_that_takes_too_little_is_left() {
 
 #[tokio::test]
 async fn more_requests_than_may_run_wait_and_all_are_answered() {
-    let (store, id) = Store::small().await;
-    let mut settings = Settings::default();
-    settings.limits.reads = 2;
-    settings.limits.bytes = 4000;
-    let world = World::with(&store, settings).await;
-    let requests = (0..40).map(|_| async {
-        let reply = world.get(&format!("/{id}/g/a/c/1")).await;
-        (reply.status, reply.body.len())
-    });
-    let replies = futures::future::join_all(requests).await;
-    assert!(
-        replies.iter().all(|reply| *reply == (200, 3000)),
-        "{replies:?}"
-    );
+    const REQUESTS: usize = 40;
+    let cases: [(fn(&mut Limits), usize); 5] = [
+        (|limits| limits.reads = 2, 2),
+        (|limits| limits.reads_per_address = 3, 3),
+        // A chunk of 3,000 bytes takes 3 KiB of them.
+        (|limits| limits.bytes = 7 << 10, 2),
+        (|limits| limits.bytes_per_address = 10 << 10, 3),
+        // These bounds are wider than the requests.
+        (|_| (), REQUESTS),
+    ];
+    let store = Store::new().await;
+    let session = store.session().await;
+    put(&session, "/a", &array(REQUESTS)).await;
+    for at in 0..REQUESTS as u32 {
+        chunk(&session, "/a", &[at], bytes(at as u8, 3000)).await;
+    }
+    let id = commit(&session, "many").await;
+    for (set, most) in cases {
+        let mut settings = Settings::default();
+        set(&mut settings.limits);
+        let gate = GatedStorage::new(Arc::clone(&store.storage));
+        let gated = Store {
+            storage: Arc::new(gate.clone()),
+            writer: store.writer.clone(),
+        };
+        let world = World::with(&gated, settings).await;
+        // Nothing but the chunks is left to be read.
+        assert_eq!(world.head(&format!("/{id}/a/c/0")).await.status, 200);
+        let requests = (0..REQUESTS).map(|at| {
+            let (world, target) = (&world, format!("/{id}/a/c/{at}"));
+            async move { world.get(&target).await }
+        });
+        let opened = async {
+            gate.under_way(most).await;
+            // All requests have arrived. Without the bound, their reads are under way, too.
+            while gauge(&world, "icefield_http_in_flight").await <= REQUESTS {}
+            gate.open();
+        };
+        let all = async { tokio::join!(futures::future::join_all(requests), opened) };
+        let (replies, ()) = timeout(LONG, all).await.unwrap();
+        for (at, reply) in replies.into_iter().enumerate() {
+            assert_eq!((reply.status, reply.body), (200, bytes(at as u8, 3000)));
+        }
+        assert_eq!(gate.most(), most);
+    }
 }
