@@ -251,10 +251,42 @@ async fn every_response_has_the_headers_that_browsers_ask_for() {
     }
 }
 
+/// A page of another website that opens the explorer, or is opened by it, learns nothing of it: neither its window nor its URL.
+#[tokio::test]
+async fn the_pages_of_the_explorer_are_kept_apart_from_other_websites() {
+    let (store, _) = Store::small().await;
+    let world = World::serving(&store).await;
+    for name in ["", "index.html", "app.js", "worker.js"] {
+        let target = format!("/-/explore/{name}");
+        let page = world.get(&target).await;
+        let tag = [("If-None-Match", page.header("etag").unwrap())];
+        let unchanged = world.with_headers(&target, &tag).await;
+        let head = world.head(&target).await;
+        for (reply, status) in [(&page, 200), (&head, 200), (&unchanged, 304)] {
+            assert_eq!(reply.status, status, "{target}");
+            for (header, expected) in [
+                ("x-content-type-options", "nosniff"),
+                ("cross-origin-opener-policy", "same-origin"),
+                ("cross-origin-resource-policy", "same-origin"),
+                ("referrer-policy", "no-referrer"),
+            ] {
+                let found = reply.header(header);
+                assert_eq!(found, Some(expected), "{status} {target}: {header}");
+            }
+            let policy = reply.header("content-security-policy").unwrap();
+            assert!(policy.starts_with("default-src 'none';"), "{policy}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn nothing_is_written_whatever_is_asked() {
     let (store, id) = Store::small().await;
-    let world = World::serving(&store).await;
+    let settings = Settings {
+        repository_files: true,
+        ..Settings::default()
+    };
+    let world = World::with(&store, settings).await;
     for method in ["PUT", "POST", "DELETE", "PATCH", "PROPFIND", "TRACE"] {
         for target in [
             "/main/zarr.json",
@@ -274,17 +306,62 @@ async fn nothing_is_written_whatever_is_asked() {
         "/-/api/ocean/history",
         "/-/api/ocean/tree/main",
         &format!("/-/api/ocean/diff?from={id}&to=main"),
+        "/-/api/ocean/du",
+        "/-/api/ocean/du?by=commit",
+        "/-/api/ocean/fsck",
+        &format!("/-/api/ocean/blame/{id}?path=/g/a"),
+        "/-/repo/refs/branch.main/ref.json",
         "/main/g/a/c/0",
         "/-/ready",
     ] {
         assert_eq!(world.get(target).await.status, 200, "{target}");
     }
+    require_no_writes(&world);
+}
+
+/// Requires that storage was read, and never written.
+fn require_no_writes(world: &World) {
     let counts = world.reads().total;
+    assert!(counts.get > 0, "{counts:?}");
     assert_eq!(
         (counts.writes(), counts.put, counts.bytes_written),
         (0, 0, 0),
         "{counts:?}"
     );
+}
+
+#[tokio::test]
+async fn nothing_is_written_by_the_protocol_of_s3() {
+    let (store, id) = Store::small().await;
+    let world = World::s3(&store, Settings::default()).await;
+    for method in ["PUT", "POST", "DELETE", "PATCH"] {
+        for target in [
+            "/ocean",
+            "/ocean?delete",
+            "/ocean/main/zarr.json",
+            "/ocean/main/new",
+            "/ocean/main/new?uploads",
+            "/ocean/main/g/a/c/0?partNumber=1&uploadId=1",
+            "/ocean-v2/main/.zgroup",
+        ] {
+            for headers in [&[][..], &[("x-amz-copy-source", "/ocean/main/zarr.json")]] {
+                let reply = world.ask(method, target, headers).await;
+                assert_eq!(reply.status, 403, "{method} {target}");
+            }
+        }
+    }
+    for target in [
+        "/",
+        "/ocean?list-type=2&prefix=main/",
+        "/ocean?prefix=main/g/&delimiter=/",
+        "/ocean-v2?prefix=main/",
+        "/ocean/main/zarr.json",
+        &format!("/ocean/{id}/g/a/c/0"),
+        "/ocean-v2/main/g/a/0",
+    ] {
+        assert_eq!(world.get(target).await.status, 200, "{target}");
+    }
+    require_no_writes(&world);
 }
 
 #[tokio::test]
