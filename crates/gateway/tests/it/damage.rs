@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use icefield::format::config::{VirtualChunkContainer, VirtualStore};
 use icefield::storage::wrap::fault::{Decision, FaultyStorage, Matcher, Plan, Verb};
-use icefield::storage::{DeleteOutcome, Deletion, Key, PutMode, PutOutcome, Storage};
+use icefield::storage::{
+    DeleteOutcome, Deletion, Key, ListOptions, Prefix, PutMode, PutOutcome, Storage,
+};
 use icefield::{
     MemoryStorage, Repository, RepositoryConfig, VirtualAccess, VirtualRefs, VirtualSource,
 };
@@ -67,8 +69,14 @@ async fn a_chunk_object_that_is_missing_is_damage_and_is_named() {
 }
 
 #[tokio::test]
-async fn a_manifest_that_is_missing_is_damage() {
+async fn a_manifest_that_is_missing_is_damage_and_is_named() {
+    use futures::TryStreamExt;
     let (store, id) = Store::small().await;
+    let options = ListOptions::prefix(Prefix::parse("manifests").unwrap());
+    let manifests: Vec<_> = store.storage.list(options).try_collect().await.unwrap();
+    let [manifest] = manifests.as_slice() else {
+        panic!("{manifests:?}");
+    };
     delete_below(&store.storage, "manifests/").await;
     let world = World::serving(&store).await;
     for target in [
@@ -76,7 +84,10 @@ async fn a_manifest_that_is_missing_is_damage() {
         format!("/{id}/g/a/c/1"),
         "/main/g/a/c/2".to_owned(),
     ] {
-        assert_eq!(world.get(&target).await.status, 500, "{target}");
+        let reply = world.get(&target).await;
+        assert_eq!(reply.status, 500, "{target}");
+        let text = reply.text();
+        assert!(text.contains(manifest.key.as_str()), "{target}: {text}");
         assert_eq!(world.head(&target).await.status, 500, "{target}");
         let reply = world.with_headers(&target, &GDAL).await;
         assert!(reply.stands_for(500), "{target}: {reply:?}");
