@@ -215,8 +215,9 @@ async fn a_client_that_takes_too_little_is_left() {
 
 #[tokio::test]
 async fn more_requests_than_may_run_wait_and_all_are_answered() {
+    type Bound = fn(&mut Limits);
     const REQUESTS: usize = 40;
-    let cases: [(fn(&mut Limits), usize); 5] = [
+    let cases: [(Bound, usize); 5] = [
         (|limits| limits.reads = 2, 2),
         (|limits| limits.reads_per_address = 3, 3),
         // A chunk of 3,000 bytes takes 3 KiB of them.
